@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A moment as a date and a time of day in UTC (proleptic Gregorian calendar).
+public struct CivilTime: Sendable {
+    public let year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, millisecond: Int
+
+    /// nil outside the years 0 to 9999, which RFC 3339 cannot spell.
+    public init?(_ time: WallTime) {
+        let millisecondsADay: Int64 = 86_400_000
+        var days = time.milliseconds / millisecondsADay
+        var rest = time.milliseconds % millisecondsADay
+        if rest < 0 {
+            rest += millisecondsADay
+            days -= 1
+        }
+        guard days > -719_529, days < 2_932_897 else { return nil }
+        // Counted from 0000-03-01 a leap day ends a year, and a period of 400 years has 146,097 days.
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = Int(dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
+        month = Int(monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9)
+        year = Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0)
+        hour = Int(rest / 3_600_000)
+        minute = Int(rest / 60_000 % 60)
+        second = Int(rest / 1000 % 60)
+        millisecond = Int(rest % 1000)
+        guard (0...9999).contains(year) else { return nil }
+    }
+
+    /// Appends `2026-11-30T21:09:00.123Z`.
+    func append(to bytes: inout [UInt8]) {
+        func digits(_ value: Int, _ count: Int, then separator: Unicode.Scalar) {
+            var unit = 1
+            for _ in 1..<count { unit *= 10 }
+            while unit > 0 {
+                bytes.append(UInt8(ascii: "0") + UInt8(value / unit % 10))
+                unit /= 10
+            }
+            bytes.append(UInt8(ascii: separator))
+        }
+        digits(year, 4, then: "-")
+        digits(month, 2, then: "-")
+        digits(day, 2, then: "T")
+        digits(hour, 2, then: ":")
+        digits(minute, 2, then: ":")
+        digits(second, 2, then: ".")
+        digits(millisecond, 3, then: "Z")
+    }
+}

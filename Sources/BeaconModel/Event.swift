@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One thing that beacond tells the world: a fixed-size value without references, made on the loop's thread without
+/// touching the heap. `docs/events.md` is the contract of how it is spelled.
+public struct Event: Sendable {
+    /// What happened. The raw values are stored in the outbox: never renumber them.
+    public enum Kind: UInt8, Sendable, CaseIterable {
+        case sighting = 0
+        case enter = 1
+        case exit = 2
+        case regionEnter = 3
+        case regionExit = 4
+        case adapter = 5
+        case gap = 6
+
+        /// The value of the key `event`.
+        public var word: String {
+            switch self {
+            case .sighting: "sighting"
+            case .enter: "enter"
+            case .exit: "exit"
+            case .regionEnter: "region_enter"
+            case .regionExit: "region_exit"
+            case .adapter: "adapter"
+            case .gap: "gap"
+            }
+        }
+    }
+
+    /// Why a beacon or a region was left.
+    public enum ExitReason: UInt8, Sendable, CaseIterable {
+        /// Not heard for the whole exit time, while at least one radio listened.
+        case timeout = 0
+        /// Forgotten because the table was full and this one was the oldest.
+        case evicted = 1
+        /// No longer in the configuration.
+        case removed = 2
+
+        public var word: String {
+            switch self {
+            case .timeout: "timeout"
+            case .evicted: "evicted"
+            case .removed: "removed"
+            }
+        }
+    }
+
+    /// State of an adapter, from absent to scanning.
+    public enum AdapterState: UInt8, Sendable, CaseIterable {
+        case absent = 0
+        case starting = 1
+        case scanning = 2
+        case blind = 3
+        case failed = 4
+        /// A capture or a scenario that has come to its end.
+        case ended = 5
+
+        public var word: String {
+            switch self {
+            case .absent: "absent"
+            case .starting: "starting"
+            case .scanning: "scanning"
+            case .blind: "blind"
+            case .failed: "failed"
+            case .ended: "ended"
+            }
+        }
+    }
+
+    public var kind: Kind
+    /// When it happened, on the clock of decisions.
+    public var time: MonotonicTime
+    /// When it happened, in the world's time; stamped on the way out.
+    public var wallTime = WallTime(milliseconds: 0)
+    /// Whether the system clock was synchronised when `wallTime` was stamped.
+    public var isClockSynchronized = true
+
+    /// The beacon of `sighting`, `enter` and `exit`.
+    public var identity: BeaconIdentity?
+    /// The beacon's alias, the region, or the adapter that the event is about; ``Name/none`` for an unnamed beacon.
+    public var name = Name.none
+    /// Whether the configuration names the beacon, or a region that it belongs to.
+    public var isConfigured = false
+    public var address = DeviceAddress.anonymous
+    /// The radio that heard it last.
+    public var adapter = Name.none
+    public var signal = Signal()
+    /// The strength at 1 m that the distance was reckoned with, dBm.
+    public var measuredPower: Int8?
+    public var proximity = Proximity.unknown
+    /// Estimated distance in metres; negative when it could not be determined.
+    public var accuracy: Float = -1
+    /// For exits: since when nobody heard it.
+    public var lastSeen: MonotonicTime?
+    /// ``lastSeen`` in the world's time; stamped on the way out.
+    public var lastSeenWallTime: WallTime?
+    /// For exits: the exit time that applied.
+    public var exitTime = TimeInterval.zero
+    public var exitReason = ExitReason.timeout
+    /// For `region_enter` and `region_exit`: beacons inside now.
+    public var insideCount: UInt32 = 0
+    /// For `adapter`: what became of it.
+    public var adapterState = AdapterState.absent
+    /// For `gap`: the first and last missing sequence number of the stream.
+    public var gap: (first: UInt64, last: UInt64) = (0, 0)
+
+    public init(kind: Kind, time: MonotonicTime) {
+        self.kind = kind
+        self.time = time
+    }
+
+    /// Whether it is delivered at least once and in order; a sighting is worth only its newest value.
+    public var isTransition: Bool { kind != .sighting }
+}

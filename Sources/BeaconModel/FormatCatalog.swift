@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What everybody downstream knows of a beacon format: its name and how its identities are spelled.
+///
+/// From this one description come the fields of an event, the levels of a topic, and the keys by which a person names
+/// a beacon in the configuration.
+public struct BeaconFormat: Sendable {
+    /// `ibeacon`: `lower-kebab-case`, stable for ever; it stands in events, topics and the store.
+    public let name: String
+    /// The fields of the identity, most significant first.
+    public let fields: [IdentityField]
+
+    public init(name: String, fields: [IdentityField]) {
+        self.name = name
+        self.fields = fields
+    }
+}
+
+/// One part of a beacon's identity, as people write it.
+public struct IdentityField: Sendable {
+    public enum Spelling: Sendable {
+        /// 16 octets as `fda50693-a4e2-4fb1-afcf-c6eb07647825`.
+        case uuid
+        /// Two octets, big-endian, as a decimal number.
+        case number
+        /// This many octets as lower-case hexadecimal digits.
+        case hexadecimal(octets: Int)
+        /// All remaining octets, by functions of the format. `parse` returns nil for what it cannot encode.
+        case custom(spell: @Sendable (_ octets: [UInt8]) -> String, parse: @Sendable (_ text: String) -> [UInt8]?)
+    }
+
+    /// `lower_snake_case`, as in events and in the configuration.
+    public let key: String
+    public let spelling: Spelling
+    /// One sentence for the configuration reference.
+    public let summary: String
+
+    public init(key: String, spelling: Spelling, summary: String) {
+        self.key = key
+        self.spelling = spelling
+        self.summary = summary
+    }
+
+    /// Octets that the field takes; nil means all that remain.
+    public var octets: Int? {
+        switch spelling {
+        case .uuid: 16
+        case .number: 2
+        case .hexadecimal(let octets): octets
+        case .custom: nil
+        }
+    }
+}
+
+/// The value of an identity field, as it is spelled in an event or a topic.
+public enum IdentityFieldValue: Equatable, Sendable {
+    case number(UInt16)
+    case text(String)
+
+    /// As one level of a topic or a word of a log line, not escaped.
+    public var description: String {
+        switch self {
+        case .number(let number): String(number)
+        case .text(let text): text
+        }
+    }
+}
+
+/// All formats that this process knows, by number. A ``FormatID`` is an index into it.
+public struct FormatCatalog: Sendable {
+    public let formats: [BeaconFormat]
+
+    /// - Precondition: at most 255 formats, names unique.
+    public init(_ formats: [BeaconFormat]) {
+        precondition(formats.count < 256, "a FormatID is one octet")
+        self.formats = formats
+    }
+
+    public subscript(id: FormatID) -> BeaconFormat? {
+        Int(id.rawValue) < formats.count ? formats[Int(id.rawValue)] : nil
+    }
+
+    public func id(named name: String) -> FormatID? {
+        formats.firstIndex { $0.name == name }.map { FormatID(rawValue: UInt8($0)) }
+    }
+
+    /// Calls `body` with each field of the identity, in the format's order.
+    public func forEachField(of identity: BeaconIdentity, _ body: (IdentityField, IdentityFieldValue) -> Void) {
+        guard let format = self[identity.format] else { return }
+        var offset = 0
+        for field in format.fields {
+            let count = field.octets ?? Int(identity.count) - offset
+            guard count >= 0, offset + count <= Int(identity.count) else { return }
+            body(field, Self.value(field, (offset..<offset + count).map { identity[$0] }))
+            offset += count
+        }
+    }
+
+    /// The octets of a field that a person wrote; nil when it is no value of that field.
+    public static func octets(_ field: IdentityField, text: String) -> [UInt8]? {
+        switch field.spelling {
+        case .uuid: UUIDText.octets(text)
+        case .number: UInt16(text).map { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        case .hexadecimal(let count):
+            Hexadecimal.octets(text).flatMap { $0.count == count ? $0 : nil }
+        case .custom(_, let parse): parse(text)
+        }
+    }
+
+    private static func value(_ field: IdentityField, _ octets: [UInt8]) -> IdentityFieldValue {
+        switch field.spelling {
+        case .uuid: .text(UUIDText.text(octets))
+        case .number: .number(UInt16(octets[0]) << 8 | UInt16(octets[1]))
+        case .hexadecimal: .text(Hexadecimal.text(octets))
+        case .custom(let spell, _): .text(spell(octets))
+        }
+    }
+}

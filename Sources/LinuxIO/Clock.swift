@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+import CLinuxIO
+import Glibc
+
+/// The clocks of the machine.
+public enum Clock {
+    /// `CLOCK_MONOTONIC`.
+    public static var now: MonotonicTime {
+        MonotonicTime(nanoseconds: clinuxio_clock(CLOCK_MONOTONIC))
+    }
+
+    /// `CLOCK_REALTIME`.
+    public static var wall: WallTime {
+        WallTime(milliseconds: clinuxio_clock(CLOCK_REALTIME) / 1_000_000)
+    }
+
+    /// Whether the kernel says that the wall clock follows a time source (adjtimex).
+    public static var isSynchronized: Bool { clinuxio_clock_is_synchronized() != 0 }
+}

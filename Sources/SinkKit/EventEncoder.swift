@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+
+/// Spells events as the flat JSON objects of `docs/events.md`.
+public struct EventEncoder: Sendable {
+    /// The version of the payloads, `v`. A key may be added without changing it; a change of meaning changes it.
+    public static let version = 1
+
+    private let gateway: String
+    private let vocabulary: Vocabulary
+
+    public init(gateway: String, vocabulary: Vocabulary) {
+        self.gateway = gateway
+        self.vocabulary = vocabulary
+    }
+
+    /// Appends one object, without a newline. `stream` is written only beside a sequence number.
+    public func encode(_ delivery: borrowing Delivery, stream: String, into writer: inout JSONWriter) {
+        let event = delivery.event
+        writer.beginObject()
+        writer.key("event")
+        writer.string(event.kind.word)
+        writeTime(event, &writer)
+        writeBody(event, &writer)
+        if delivery.sequence > 0 {
+            writer.key("stream")
+            writer.string(stream)
+            writer.key("seq")
+            writer.integer(delivery.sequence)
+            writer.key("replayed")
+            writer.boolean(delivery.isReplayed)
+        }
+        writer.endObject()
+    }
+
+    /// Appends the present state that a transition of a beacon or a region led to: the payload of a retained
+    /// `presence` topic.
+    public func encodeState(_ event: borrowing Event, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("state")
+        switch event.kind {
+        case .enter: writer.string("present")
+        case .exit: writer.string("absent")
+        case .regionEnter: writer.string("inside")
+        case .regionExit: writer.string("outside")
+        case .sighting, .adapter, .gap: writer.null()
+        }
+        writeTime(event, &writer)
+        writeBody(event, &writer)
+        writer.endObject()
+    }
+
+    private func writeTime(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        writer.key("time")
+        writer.time(event.wallTime)
+        if !event.isClockSynchronized {
+            writer.key("clock_synchronized")
+            writer.boolean(false)
+        }
+        writer.key("v")
+        writer.integer(Self.version)
+        writer.key("gateway")
+        writer.string(gateway)
+    }
+
+    private func writeBody(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        switch event.kind {
+        case .sighting, .enter: writeBeacon(event, &writer)
+        case .exit:
+            writeBeacon(event, &writer)
+            writeExit(event, &writer)
+        case .regionEnter, .regionExit:
+            writer.key("region")
+            writer.string(vocabulary.names[event.name])
+            writer.key("inside")
+            writer.integer(event.insideCount)
+            if event.kind == .regionExit { writeReason(event, &writer) }
+        case .adapter:
+            writer.key("adapter")
+            writer.string(vocabulary.names[event.name])
+            writer.key("state")
+            writer.string(event.adapterState.word)
+        case .gap:
+            writer.key("first_seq")
+            writer.integer(event.gap.first)
+            writer.key("last_seq")
+            writer.integer(event.gap.last)
+        }
+    }
+
+    private func writeBeacon(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        if let identity = event.identity {
+            Self.writeIdentity(identity, vocabulary.formats, &writer)
+        }
+        if event.name != .none {
+            writer.key("alias")
+            writer.string(vocabulary.names[event.name])
+        }
+        writer.key("address")
+        writer.address(event.address)
+        writer.key("address_ending")
+        writer.addressEnding(event.address)
+        if event.adapter != .none {
+            writer.key("adapter")
+            writer.string(vocabulary.names[event.adapter])
+        }
+        writer.key("rssi")
+        writeOptional(event.signal.last, &writer)
+        writer.key("rssi_filtered")
+        if let filtered = event.signal.filtered { writer.decimal(Double(filtered), decimals: 1) } else { writer.null() }
+        writer.key("rssi_min")
+        writeOptional(event.signal.minimum, &writer)
+        writer.key("rssi_max")
+        writeOptional(event.signal.maximum, &writer)
+        writer.key("count")
+        writer.integer(event.signal.count)
+        writer.key("measured_power")
+        writeOptional(event.measuredPower, &writer)
+        writer.key("proximity")
+        writer.string(event.proximity.word)
+        writer.key("accuracy")
+        writer.decimal(Double(event.accuracy), decimals: 2)
+        writer.key("signal_quality")
+        if let filtered = event.signal.filtered {
+            writer.string(SignalQuality(strength: filtered).word)
+        } else {
+            writer.null()
+        }
+    }
+
+    private func writeExit(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        writer.key("last_seen")
+        if let lastSeen = event.lastSeenWallTime { writer.time(lastSeen) } else { writer.null() }
+        writer.key("exit_time")
+        writer.decimal(event.exitTime.seconds, decimals: 3)
+        writeReason(event, &writer)
+    }
+
+    private func writeReason(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        writer.key("reason")
+        writer.string(event.exitReason.word)
+    }
+
+    private func writeOptional(_ value: Int8?, _ writer: inout JSONWriter) {
+        if let value { writer.integer(value) } else { writer.null() }
+    }
+
+    /// Writes `format` and the fields of the identity as members of the current object.
+    public static func writeIdentity(
+        _ identity: BeaconIdentity, _ formats: FormatCatalog, _ writer: inout JSONWriter
+    ) {
+        writer.key("format")
+        writer.string(formats[identity.format]?.name ?? "")
+        formats.forEachField(of: identity) { field, value in
+            writer.key(field.key)
+            switch value {
+            case .number(let number): writer.integer(number)
+            case .text(let text): writer.string(text)
+            }
+        }
+    }
+}
