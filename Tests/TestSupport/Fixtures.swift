@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BeaconModel
 public import Foundation
 import LinuxIO
 
