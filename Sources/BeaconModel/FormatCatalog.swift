@@ -96,6 +96,19 @@ public struct FormatCatalog: Sendable {
         }
     }
 
+    /// Writes `format` and the fields of the identity as members of the current object.
+    public func write(_ identity: BeaconIdentity, into writer: inout JSONWriter) {
+        writer.key("format")
+        writer.string(self[identity.format]?.name ?? "")
+        forEachField(of: identity) { field, value in
+            writer.key(field.key)
+            switch value {
+            case .number(let number): writer.integer(number)
+            case .text(let text): writer.string(text)
+            }
+        }
+    }
+
     /// The octets of a field that a person wrote; nil when it is no value of that field.
     public static func octets(_ field: IdentityField, text: String) -> [UInt8]? {
         switch field.spelling {

@@ -91,7 +91,7 @@ public struct EventEncoder: Sendable {
 
     private func writeBeacon(_ event: borrowing Event, _ writer: inout JSONWriter) {
         if let identity = event.identity {
-            Self.writeIdentity(identity, vocabulary.formats, &writer)
+            vocabulary.formats.write(identity, into: &writer)
         }
         if event.name != .none {
             writer.key("alias")
@@ -144,20 +144,5 @@ public struct EventEncoder: Sendable {
 
     private func writeOptional(_ value: Int8?, _ writer: inout JSONWriter) {
         if let value { writer.integer(value) } else { writer.null() }
-    }
-
-    /// Writes `format` and the fields of the identity as members of the current object.
-    public static func writeIdentity(
-        _ identity: BeaconIdentity, _ formats: FormatCatalog, _ writer: inout JSONWriter
-    ) {
-        writer.key("format")
-        writer.string(formats[identity.format]?.name ?? "")
-        formats.forEachField(of: identity) { field, value in
-            writer.key(field.key)
-            switch value {
-            case .number(let number): writer.integer(number)
-            case .text(let text): writer.string(text)
-            }
-        }
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+
+/// A beacon format: where its frames stand in an advertisement, how they are read, and how they are spelled.
+///
+/// A new format is one file that makes one of these and one line in ``FormatDefinition/all``.
+public struct FormatDefinition: Sendable {
+    /// Which AD structure carries the frames.
+    public enum Carrier: Sendable, Equatable {
+        /// Manufacturer specific data of this company (Assigned Numbers, 7).
+        case manufacturer(companyID: UInt16)
+        /// Manufacturer specific data of any company whose octets 2 and 3 are these.
+        case anyManufacturer(code: UInt16)
+        /// Service data of this 16-bit service UUID.
+        case service(uuid: UInt16)
+    }
+
+    /// Name and identity, as everybody downstream knows them.
+    public let format: BeaconFormat
+    public let carrier: Carrier
+    /// Reads the payload of an AD structure, from the company id or service UUID on; nil when it holds no frame of this
+    /// format.
+    let decode: @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?
+    /// Writes what the frame says beyond its identity, as members of the current object. Only called with a payload
+    /// that ``decode`` has accepted.
+    let describe: @Sendable (_ payload: Span<UInt8>, _ writer: inout JSONWriter) -> Void
+
+    init(
+        _ format: BeaconFormat, in carrier: Carrier,
+        decode: @escaping @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?,
+        describe: @escaping @Sendable (_ payload: Span<UInt8>, _ writer: inout JSONWriter) -> Void
+    ) {
+        self.format = format
+        self.carrier = carrier
+        self.decode = decode
+        self.describe = describe
+    }
+}
+
+extension FormatDefinition {
+    /// Every format of this version. Formats of one carrier are tried in this order.
+    public static let all: [FormatDefinition] = [
+        iBeacon, altBeacon, eddystoneUID, eddystoneURL, eddystoneTLM,
+    ]
+}
+
+/// One decoded frame.
+public struct Frame: Sendable {
+    public var format: FormatID
+    /// Which beacon it is; nil for a frame that says something about a device without naming it, such as telemetry.
+    public var identity: BeaconIdentity?
+    /// The strength at 1 m that the frame claims, dBm.
+    public var measuredPower: Int8?
+}
