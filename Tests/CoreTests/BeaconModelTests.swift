@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconFormats
+import BeaconModel
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct BeaconModelTests {
+    private let catalog = FrameDecoder().catalog
+
+    @Test func identitiesAreComparedByAllOctets() {
+        let octets = (1...24).map { UInt8($0) }
+        let identity = BeaconIdentity(format: FormatID(rawValue: 1), octets: octets.span)
+        #expect((0..<24).map { identity[$0] } == octets)
+        #expect(identity[-1] == 0 && identity[24] == 0)
+        for index in 0..<24 {
+            var changed = octets
+            changed[index] ^= 1
+            #expect(BeaconIdentity(format: FormatID(rawValue: 1), octets: changed.span) != identity)
+        }
+        #expect(BeaconIdentity(format: FormatID(rawValue: 2), octets: octets.span) != identity)
+        #expect(BeaconIdentity(format: FormatID(rawValue: 1), octets: octets.span.extracting(0..<23)) != identity)
+    }
+
+    @Test(arguments: 0...24)
+    func patternsMatchByTheirPrefix(prefix: Int) {
+        let octets = (1...24).map { UInt8($0) }
+        let identity = BeaconIdentity(format: FormatID(rawValue: 1), octets: octets.span)
+        let pattern = IdentityPattern(identity: identity, prefix: UInt8(prefix))
+        for index in 0..<24 {
+            var changed = octets
+            changed[index] ^= 0x80
+            let other = BeaconIdentity(format: FormatID(rawValue: 1), octets: changed.span)
+            #expect(pattern.matches(other) == (index >= prefix))
+        }
+        #expect(!pattern.matches(BeaconIdentity(format: FormatID(rawValue: 2), octets: octets.span)))
+    }
+
+    @Test(arguments: [
+        ("ibeacon", ["fda50693-a4e2-4fb1-afcf-c6eb07647825", "100", "65535"]),
+        ("altbeacon", ["fda50693-a4e2-4fb1-afcf-c6eb07647825", "0", "7"]),
+        ("eddystone-uid", ["00010203040506070809", "0a0b0c0d0e0f"]),
+        ("eddystone-url", ["https://www.example.com/a.orgb"]),
+        ("eddystone-url", ["http://goo.gl/hqBXE1"]),
+    ])
+    func identitiesAreReadAsTheyAreSpelled(format: String, values: [String]) throws {
+        let id = try #require(catalog.id(named: format))
+        let description = try #require(catalog[id])
+        let octets = try zip(description.fields, values).flatMap { field, value in
+            try #require(FormatCatalog.octets(field, text: value))
+        }
+        let identity = BeaconIdentity(format: id, octets: octets.span)
+        var spelled: [String] = []
+        catalog.forEachField(of: identity) { _, value in spelled.append(value.description) }
+        #expect(spelled == values)
+    }
+
+    @Test(arguments: ["", "123", "zz", "fda50693-a4e2-4fb1-afcf-c6eb0764782", "fda50693a4e24fb1afcf-c6eb07647825", "٣"])
+    func noUUID(text: String) {
+        #expect(UUIDText.octets(text) == nil)
+    }
+
+    @Test func timesAreSpelledInUTC() {
+        func text(_ milliseconds: Int64) -> String {
+            var writer = JSONWriter()
+            writer.time(WallTime(milliseconds: milliseconds))
+            return writer.text
+        }
+        #expect(text(0) == "\"1970-01-01T00:00:00.000Z\"")
+        #expect(text(-1) == "\"1969-12-31T23:59:59.999Z\"")
+        #expect(text(951_827_696_789) == "\"2000-02-29T12:34:56.789Z\"")
+        #expect(text(253_402_300_799_999) == "\"9999-12-31T23:59:59.999Z\"")
+        #expect(text(253_402_300_800_000) == "null")
+        #expect(text(.min) == "null" && text(.max) == "null")
+        let formatter = ISO8601DateFormatter()
+        formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        var random = SeededGenerator(seed: 5)
+        for _ in 0..<500 {
+            let seconds = Int64.random(in: -30_000_000_000...200_000_000_000, using: &random)
+            guard seconds > -62_135_596_800 else { continue }
+            let expected = formatter.string(from: Date(timeIntervalSince1970: Double(seconds)))
+            // Foundation uses the Julian calendar before 1582.
+            if seconds > -12_219_292_800 { #expect(text(seconds * 1000) == "\"\(expected)\"") }
+        }
+    }
+
+    @Test func numbersAreWrittenExactly() {
+        func text(_ value: Double, _ decimals: Int) -> String {
+            var writer = JSONWriter()
+            writer.decimal(value, decimals: decimals)
+            return writer.text
+        }
+        #expect(text(127.99609375, 8) == "127.99609375")
+        #expect(text(-0.5, 2) == "-0.5")
+        #expect(text(-1, 2) == "-1")
+        #expect(text(2.005, 1) == "2")
+        #expect(text(0.04, 2) == "0.04")
+        #expect(text(.nan, 2) == "null" && text(.infinity, 2) == "null" && text(1e300, 2) == "null")
+        for value in [Int64.min, -1, 0, 9, 10, 99, 100, Int64.max] {
+            var writer = JSONWriter()
+            writer.integer(value)
+            #expect(writer.text == "\(value)")
+        }
+        var writer = JSONWriter()
+        writer.integer(UInt64.max)
+        #expect(writer.text == "18446744073709551615")
+    }
+
+    @Test func textIsEscaped() throws {
+        let text = "a\"b\\c\n\r\t\u{0}\u{1F}\u{7F}\u{9B}\u{202E}ä😀"
+        var writer = JSONWriter()
+        writer.string(text)
+        #expect(!writer.bytes.contains { $0 < 0x20 || $0 == 0x7F })
+        #expect(!writer.text.unicodeScalars.contains("\u{202E}") && !writer.text.unicodeScalars.contains("\u{9B}"))
+        let back = try JSONSerialization.jsonObject(with: Data(writer.bytes), options: .fragmentsAllowed) as? String
+        #expect(back == text)
+    }
+
+    @Test func timesSaturate() {
+        let last = MonotonicTime(nanoseconds: .max)
+        let first = MonotonicTime(nanoseconds: .min)
+        #expect(last + .seconds(1) == last)
+        #expect(first + .seconds(-1) == first)
+        #expect((last - first).nanoseconds == .max)
+        #expect((first - last).nanoseconds == .min)
+        #expect(TimeInterval.seconds(.max).nanoseconds == .max)
+        #expect(TimeInterval.seconds(.min).nanoseconds == .min)
+    }
+
+    @Test func addressesAreRead() {
+        #expect(DeviceAddress(text: "C0:11:22:33:44:5f", kind: .publicDevice)?.value == 0xC011_2233_445F)
+        for text in [
+            "", "C0:11:22:33:44", "C0:11:22:33:44:5", "C0:11:22:33:44:5g", "+0:11:22:33:44:55", "C0-11-22-33-44-55",
+        ] {
+            #expect(DeviceAddress(text: text, kind: .publicDevice) == nil)
+        }
+    }
+
+    @Test func namesAreNumbersOfTheProcess() {
+        let names = NameTable()
+        let keys = names.intern("keys")
+        #expect(names.intern("keys") == keys)
+        #expect(names.intern("") == .none)
+        #expect(names[keys] == "keys")
+        #expect(names[Name(rawValue: 999)] == "")
+        for number in 0..<70_000 { _ = names.intern("name \(number)") }
+        #expect(names.intern("one more") == .none)
+        #expect(names[keys] == "keys")
+    }
+}
