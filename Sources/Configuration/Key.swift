@@ -7,8 +7,6 @@ public indirect enum Shape: Sendable {
     case boolean
     case integer(ClosedRange<Int64>)
     case number(ClosedRange<Double>)
-    /// UTF-8 text of at most this many bytes, at least one unless `mayBeEmpty`. `pattern` is an ECMA regular
-    /// expression for the schema; `check` decides, and says in one clause what was expected when it refuses.
     case text(TextRule)
     /// One of these words.
     case choice([String])
@@ -19,13 +17,34 @@ public indirect enum Shape: Sendable {
     case list(of: Shape, count: ClosedRange<Int>)
     case section(Section)
     /// An object whose key `kind` chooses the section of its key `config`; the other keys are `common`.
-    case plugin(common: Section, kinds: [(name: String, section: Section)])
+    case plugin(common: Section, kinds: [PluginKind])
 
+    /// One of the plugins that may stand in a list of plugins.
+    public struct PluginKind: Sendable {
+        /// The value of `kind`.
+        public let name: String
+        /// One sentence that ends in a period.
+        public let summary: String
+        /// The keys of `config`.
+        public let section: Section
+
+        public init(name: String, summary: String, section: Section) {
+            self.name = name
+            self.summary = summary
+            self.section = section
+        }
+    }
+
+    /// Which texts are right.
     public struct TextRule: Sendable {
+        /// In UTF-8.
         public var maximumBytes: Int
         public var mayBeEmpty: Bool
+        /// For the schema: a regular expression (ECMA-262) that matches at least what `check` accepts.
         public var pattern: String?
+        /// What is expected, as the words behind "expected".
         public var expected: String
+        /// Decides.
         public var check: @Sendable (String) -> Bool
 
         public init(
@@ -65,6 +84,12 @@ public struct AnyKey: Sendable {
     public let summary: String
     /// How the sample shows a key that has no default, as JSON text.
     public let example: String?
+
+    /// Whether the object is wrong without the key: it is required itself, or a key inside it is.
+    var mustBeGiven: Bool {
+        if case .section(let section) = shape { return section.keys.contains(where: \.mustBeGiven) }
+        return isRequired
+    }
 }
 
 /// A key that knows the type of its value.
@@ -79,26 +104,58 @@ public struct Key<Content: Sendable>: Sendable {
 }
 
 /// A set of keys that belong together in one JSON object.
+///
+/// Keys that begin with `//` are comments in every object; they are not declared.
 public struct Section: Sendable {
-    public let keys: [AnyKey]
-    /// Checks that need several keys; run when every key by itself is right.
-    public let check: @Sendable (Values, inout Complaints) -> Void
+    /// What a value by itself cannot tell.
+    public struct Check: Sendable {
+        /// The keys that it looks at; it is left out while one of them is wrong by itself.
+        let needs: [String]
+        let body: @Sendable (Values, inout Complaints) -> Void
 
-    public init(_ keys: [AnyKey], check: @escaping @Sendable (Values, inout Complaints) -> Void = { _, _ in }) {
-        self.keys = keys
-        self.check = check
+        public init(_ needs: [AnyKey], _ body: @escaping @Sendable (Values, inout Complaints) -> Void) {
+            self.needs = needs.map(\.name)
+            self.body = body
+        }
     }
+
+    public let keys: [AnyKey]
+    public let checks: [Check]
+
+    public init(_ keys: [AnyKey], checks: [Check]) {
+        self.keys = keys
+        self.checks = checks
+    }
+
+    /// - Parameter check: looks at any of the keys; run when every key by itself is right.
+    public init(_ keys: [AnyKey], check: @escaping @Sendable (Values, inout Complaints) -> Void = { _, _ in }) {
+        self.init(keys, checks: [Check(keys, check)])
+    }
+}
+
+/// A step from a value to one inside it.
+public enum PathStep: Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    case key(String)
+    case index(Int)
+
+    public init(stringLiteral key: String) { self = .key(key) }
+    public init(integerLiteral index: Int) { self = .index(index) }
 }
 
 /// What a check across keys found.
 public struct Complaints: Sendable {
-    /// The key that the complaint is about (nil: the whole object) and the complaint as one clause.
-    public private(set) var items: [(key: String?, text: String)] = []
+    /// What the complaint is about, seen from the section, and the complaint as one clause.
+    public private(set) var items: [(path: [PathStep], text: String)] = []
 
     public init() {}
 
+    /// - Parameter key: nil for the whole object.
     public mutating func add(_ key: String?, _ text: String) {
-        items.append((key, text))
+        add(at: key.map { [.key($0)] } ?? [], text)
+    }
+
+    public mutating func add(at path: [PathStep], _ text: String) {
+        items.append((path, text))
     }
 }
 

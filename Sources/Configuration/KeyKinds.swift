@@ -73,11 +73,15 @@ extension Key where Content == TimeInterval? {
 
 extension Key where Content == String {
     public static func text(
-        _ name: String, default fallback: String, _ rule: Shape.TextRule = .init(), _ summary: String
+        _ name: String, default fallback: String, _ rule: Shape.TextRule, _ summary: String
     ) -> Self {
         Self(AnyKey(name, .text(rule), fallback: .text(fallback), summary)) {
             if case .text(let value) = $0 { value } else { fallback }
         }
+    }
+
+    public static func text(_ name: String, default fallback: String, _ summary: String) -> Self {
+        text(name, default: fallback, Shape.TextRule(), summary)
     }
 
     /// A text that must be given.
@@ -100,21 +104,29 @@ extension Key where Content == String {
 
 extension Key where Content == String? {
     public static func optionalText(
-        _ name: String, _ rule: Shape.TextRule = .init(), example: String? = nil, _ summary: String
+        _ name: String, _ rule: Shape.TextRule, example: String? = nil, _ summary: String
     ) -> Self {
         Self(AnyKey(name, .text(rule), summary, example: example)) {
             if case .text(let value) = $0 { value } else { nil }
         }
     }
+
+    public static func optionalText(_ name: String, example: String? = nil, _ summary: String) -> Self {
+        optionalText(name, Shape.TextRule(), example: example, summary)
+    }
 }
 
 extension Key where Content == [String] {
-    /// A list of texts, empty unless given.
+    /// A list of texts, empty unless given or declared otherwise.
     public static func texts(
-        _ name: String, _ rule: Shape.TextRule = .init(), count: ClosedRange<Int>, example: String? = nil,
-        _ summary: String
+        _ name: String, _ rule: Shape.TextRule = .init(), count: ClosedRange<Int>, default fallback: [String] = [],
+        example: String? = nil, _ summary: String
     ) -> Self {
-        Self(AnyKey(name, .list(of: .text(rule), count: count), summary, example: example)) {
+        Self(
+            AnyKey(
+                name, .list(of: .text(rule), count: count),
+                fallback: fallback.isEmpty ? nil : .list(fallback.map { .text($0) }), summary, example: example)
+        ) {
             guard case .list(let values) = $0 else { return [] }
             return values.compactMap { if case .text(let text) = $0 { text } else { nil } }
         }
@@ -140,7 +152,7 @@ extension Key where Content == [Values] {
 
     /// A list of plugins, each with `kind`, the common keys, and a section of its own under `config`.
     public static func plugins(
-        _ name: String, common: Section, kinds: [(name: String, section: Section)], count: ClosedRange<Int>,
+        _ name: String, common: Section, kinds: [Shape.PluginKind], count: ClosedRange<Int>,
         _ summary: String
     ) -> Self {
         Self(AnyKey(name, .list(of: .plugin(common: common, kinds: kinds), count: count), summary)) { values($0) }

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Configuration
+import SinkKit
+
+/// The keys of `plugins.json`. Each is declared here and nowhere else; ``AgentConfiguration`` is what they are read to.
+struct AgentConfigurationKeys: Sendable {
+    static let schema = Key<String?>.optionalText(
+        "$schema", "Where an editor finds the schema of this file; the program ignores it.")
+    static let gateway = Key<Values>.section(
+        "gateway", Section([Gateway.id.declaration]), "What this gateway is called.")
+    static let sources = Key<[String]>.texts(
+        "sources", sourceRule, count: 1...16, default: ["hci:0"],
+        "Where packets come from: an adapter, a capture or a scenario.")
+    static let logLevel = Key<String>.choice(
+        "log_level", default: LogLevel.info.word, of: LogLevel.allCases.map(\.word),
+        "The least grave lines that are logged.")
+    static let stateDirectory = Key<String?>.optionalText(
+        "state_directory",
+        .init(
+            maximumBytes: 4095, pattern: "^/", expected: "an absolute path",
+            check: { $0.utf8.first == UInt8(ascii: "/") }
+        ),
+        "The directory of the outbox, which keeps transitions until they are delivered; without it they are kept in memory."
+    )
+    static let presence = Key<Values>.section(
+        "presence", Presence.section, "When a beacon is there, and what is told of it.")
+    static let scan = Key<Values>.section("scan", Scan.section, "How the radio listens.")
+
+    enum Gateway {
+        static let id = Key<String?>.optionalText(
+            "id", wordRule,
+            "The gateway's id in topics and events; without it the program takes the adapter's address, else the machine id."
+        )
+    }
+
+    enum Presence {
+        static let enterCount = Key<Int64>.integer(
+            "enter_count", default: 2, in: 1...100, "Sightings that make an enter.")
+        /// The slowest advertiser sends every 10.24 s, and of three advertisements one may be lost.
+        static let enterWithin = Key<TimeInterval>.duration(
+            "enter_within", default: .seconds(30), in: .milliseconds(100) ... .seconds(3600),
+            "The time in which the sightings of an enter must be heard.")
+        static let exitTime = Key<TimeInterval>.duration(
+            "exit_time", default: .seconds(20), in: exitTimes, "Silence, while a radio listened, that makes an exit.")
+        static let reportInterval = Key<TimeInterval>.duration(
+            "report_interval", default: .seconds(1), in: .zero ... .seconds(3600),
+            "The least time between two sightings of one beacon that are told; 0s tells each.")
+        static let averageOver = Key<Int64>.integer(
+            "average_over", default: 5, in: 1...50, "Values in the moving average of the signal strength.")
+        static let pathLossExponent = Key<Double>.number(
+            "path_loss_exponent", default: 2, in: 1...6,
+            "How fast the signal falls with the distance: 2 in the open, 2.5 to 4 indoors.")
+        static let maximumBeacons = Key<Int64>.integer(
+            "maximum_beacons", default: 10_000, in: 1...100_000,
+            "Beacons that are remembered at one time; past it the one heard longest ago is forgotten.")
+
+        static let section = Section([
+            enterCount.declaration, enterWithin.declaration, exitTime.declaration, reportInterval.declaration,
+            averageOver.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
+        ])
+    }
+
+    enum Scan {
+        /// Core 5.4, Vol 4, Part E, 7.8.10: 0x0004 to 0x4000 times 0.625 ms.
+        private static let times = TimeInterval(nanoseconds: 2_500_000) ... .milliseconds(10_240)
+        static let window = Key<TimeInterval>.duration(
+            "window", default: .milliseconds(30), in: times, "Time of listening in each interval.")
+        static let interval = Key<TimeInterval>.duration(
+            "interval", default: .milliseconds(30), in: times,
+            "Time from the start of one window to the start of the next; with a window of this length the radio always listens."
+        )
+        static let active = Key<Bool>.boolean(
+            "active", default: false, "Whether scan responses are asked for, which costs the beacons energy.")
+
+        static let section = Section([window.declaration, interval.declaration, active.declaration]) {
+            values, complaints in
+            if values[window] > values[interval] { complaints.add("window", "must not be longer than \"interval\"") }
+        }
+    }
+
+    enum Beacon {
+        static let alias = Key<String?>.optionalText("alias", nameRule, "The name that people know the beacon by.")
+        static let measuredPower = Key<Int64?>.optionalInteger(
+            "measured_power", in: -127...20,
+            "Its strength at 1 m in dBm, measured in place, instead of the one in its frames.")
+        static let exitTime = Key<TimeInterval?>.optionalDuration(
+            "exit_time", in: exitTimes, "Its exit time, instead of that of \"presence\".")
+        static let enterCount = Key<Int64?>.optionalInteger(
+            "enter_count", in: 1...100, "Its sightings for an enter, instead of those of \"presence\".")
+    }
+
+    enum Region {
+        static let name = Key<String>.requiredText(
+            "name", nameRule, example: "\"office\"", "The name of the region in events and topics.")
+        static let beacons = Key<[String]>.texts(
+            "beacons", nameRule, count: 1...1000,
+            "Aliases of the beacons that belong to it, instead of an identity; it is left when all of them are gone.")
+    }
+
+    enum Sink {
+        static let name = Key<String?>.optionalText(
+            "name", wordRule, "What this sink is called in the log and the outbox; its kind unless given.")
+        static let enabled = Key<Bool>.boolean("enabled", default: true, "Whether it runs.")
+        static let queue = Key<Int64>.integer(
+            "queue", default: 1024, in: 1...100_000, "Events that may wait for it.")
+
+        static let common = Section([name.declaration, enabled.declaration, queue.declaration])
+    }
+
+    let identities: IdentityKeys
+    let beacons: Key<[Values]>
+    let regions: Key<[Values]>
+    let sinks: Key<[Values]>
+    private let kinds: [Shape.PluginKind]
+
+    init(formats: FormatCatalog, sinks registry: SinkRegistry) {
+        let identities = IdentityKeys(formats)
+        let beacon = Section(
+            [Beacon.alias.declaration] + identities.declarations + [
+                Beacon.measuredPower.declaration, Beacon.exitTime.declaration, Beacon.enterCount.declaration,
+            ]
+        ) { identities.check($0, isComplete: true, &$1) }
+        let region = Section(
+            [Region.name.declaration] + identities.declarations + [Region.beacons.declaration]
+        ) { Self.checkRegion($0, identities, &$1) }
+        self.identities = identities
+        beacons = .sections(
+            "beacons", of: beacon, count: 0...10_000, example: Self.beaconsExample,
+            "The beacons that are told of by name, each with its complete identity.")
+        regions = .sections(
+            "regions", of: region, count: 0...1000, example: Self.regionsExample,
+            "Sets of beacons that are entered with the first and left with the last: by the leading fields of an identity, or by aliases."
+        )
+        kinds = registry.registrations.map {
+            Shape.PluginKind(
+                name: $0.descriptor.kind, summary: $0.descriptor.summary, section: $0.descriptor.section)
+        }
+        sinks = .plugins(
+            "sinks", common: Sink.common, kinds: kinds, count: 0...32, "Where events go.")
+    }
+
+    var section: Section {
+        let (identities, beacons, regions, sinks) = (identities, beacons, regions, sinks)
+        return Section(
+            [
+                Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
+                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.presence.declaration,
+                Self.scan.declaration, beacons.declaration, regions.declaration, sinks.declaration,
+            ],
+            checks: [
+                .init([Self.sources.declaration]) { Self.checkSources($0, &$1) },
+                .init([beacons.declaration]) { Self.checkBeacons($0[beacons], identities, &$1) },
+                .init([regions.declaration]) { Self.checkRegionNames($0[regions], &$1) },
+                .init([beacons.declaration, regions.declaration]) { Self.checkAliases($0[regions], $0[beacons], &$1) },
+                .init([sinks.declaration]) { Self.checkSinkNames($0[sinks], &$1) },
+            ])
+    }
+}
+
+// MARK: Rules and examples
+
+extension AgentConfigurationKeys {
+    private static let exitTimes = TimeInterval.seconds(1) ... .seconds(7 * 86_400)
+
+    /// Schemes of the sources that the program can open.
+    private static let schemes = ["hci", "btsnoop", "simulate"]
+
+    private static let sourceRule = Shape.TextRule(
+        maximumBytes: 4095, pattern: "^(\(schemes.joined(separator: "|"))):.",
+        expected: "a source such as \"hci:0\", \"btsnoop:FILE\" or \"simulate:FILE\"",
+        check: { source in
+            schemes.contains { source.utf8.starts(with: "\($0):".utf8) && source.utf8.count > $0.utf8.count + 1 }
+        })
+
+    /// A word that every broker takes as a level of a topic.
+    private static let wordRule = Shape.TextRule(
+        maximumBytes: 64, pattern: "^[A-Za-z0-9_-]+$", expected: "letters, digits, \"_\" and \"-\"",
+        check: { word in
+            word.utf8.allSatisfy { character in
+                switch character {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+        })
+
+    /// A name in any language, on one line.
+    private static let nameRule = Shape.TextRule(
+        maximumBytes: 64, pattern: "^[^\\u0000-\\u001f\\u007f]+$", expected: "text without control characters",
+        check: { name in name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } })
+
+    private static let beaconsExample = """
+        [{"alias": "keys", "uuid": "fda50693-a4e2-4fb1-afcf-c6eb07647825", "major": 1, "minor": 1}]
+        """
+
+    private static let regionsExample = """
+        [{"name": "office", "uuid": "fda50693-a4e2-4fb1-afcf-c6eb07647825", "major": 1},
+        {"name": "me", "beacons": ["keys"]}]
+        """
+}
+
+// MARK: Checks across keys
+
+extension AgentConfigurationKeys {
+    private static func checkSources(_ values: Values, _ complaints: inout Complaints) {
+        var seen: Set<String> = []
+        for (index, source) in values[sources].enumerated() where !seen.insert(source).inserted {
+            complaints.add(at: ["sources", .index(index)], "the same source twice")
+        }
+    }
+
+    private static func checkRegion(_ values: Values, _ identities: IdentityKeys, _ complaints: inout Complaints) {
+        let hasIdentity = identities.isGiven(values) || values.isGiven(identities.format)
+        if values.isGiven(Region.beacons) {
+            if hasIdentity { complaints.add("beacons", "stands instead of an identity; make two regions") }
+        } else if hasIdentity {
+            identities.check(values, isComplete: false, &complaints)
+        } else {
+            complaints.add(nil, "needs an identity such as \"uuid\", or \"beacons\"")
+        }
+    }
+
+    private static func checkBeacons(
+        _ entries: [Values], _ identities: IdentityKeys, _ complaints: inout Complaints
+    ) {
+        var lines: [BeaconIdentity: Int] = [:]
+        for (index, entry) in entries.enumerated() {
+            guard let identity = identities.identity(entry) else { continue }
+            if let line = lines[identity] {
+                complaints.add(at: ["beacons", .index(index)], "the same beacon as on line \(line)")
+            } else {
+                lines[identity] = entry.line
+            }
+        }
+        checkUnique(entries.map { ($0[Beacon.alias], $0.line) }, "beacons", "alias", &complaints)
+    }
+
+    private static func checkRegionNames(_ entries: [Values], _ complaints: inout Complaints) {
+        checkUnique(entries.map { ($0[Region.name], $0.line) }, "regions", "name", &complaints)
+    }
+
+    private static func checkSinkNames(_ entries: [Values], _ complaints: inout Complaints) {
+        checkUnique(entries.map { ($0[Sink.name] ?? $0.pluginKind, $0.line) }, "sinks", "name", &complaints)
+    }
+
+    private static func checkUnique(
+        _ names: [(name: String?, line: Int)], _ list: String, _ key: String, _ complaints: inout Complaints
+    ) {
+        var lines: [String: Int] = [:]
+        for (index, entry) in names.enumerated() {
+            guard let name = entry.name else { continue }
+            if let line = lines[name] {
+                complaints.add(
+                    at: [.key(list), .index(index), .key(key)],
+                    "\"\(name)\" is already the \(key) of the entry on line \(line)")
+            } else {
+                lines[name] = entry.line
+            }
+        }
+    }
+
+    private static func checkAliases(_ regions: [Values], _ beacons: [Values], _ complaints: inout Complaints) {
+        let aliases = beacons.compactMap { $0[Beacon.alias] }
+        let known = Set(aliases)
+        for (index, region) in regions.enumerated() {
+            for (place, alias) in region[Region.beacons].enumerated() where !known.contains(alias) {
+                let hint = Suggestion.nearest(to: alias, in: aliases).map { "; did you mean \"\($0)\"?" } ?? ""
+                complaints.add(
+                    at: ["regions", .index(index), "beacons", .index(place)],
+                    "no beacon has the alias \"\(alias)\"\(hint)")
+            }
+        }
+    }
+}
