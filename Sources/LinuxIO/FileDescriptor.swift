@@ -23,10 +23,12 @@ public struct FileDescriptor: ~Copyable {
         return FileDescriptor(owning: number)
     }
 
-    /// Reads up to the room of `buffer`; 0 at the end, nil when it would block. The C function is `read`.
-    public func read(into buffer: inout [UInt8]) throws(SystemError) -> Int? {
+    /// Reads into the part of `buffer` from `offset` on; how many octets came, 0 at the end, nil when it would block.
+    /// The C function is `read`.
+    public func read(into buffer: inout [UInt8], from offset: Int = 0) throws(SystemError) -> Int? {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            retryingOnInterrupt { unsafe Glibc.read(number, bytes.baseAddress, bytes.count) }
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[min(offset, bytes.count)...])
+            return retryingOnInterrupt { unsafe Glibc.read(number, room.baseAddress, room.count) }
         }
         if count >= 0 { return count }
         if errno == EAGAIN || errno == EWOULDBLOCK { return nil }
