@@ -86,15 +86,20 @@ import Testing
         }
     }
 
-    @Test("lengths that CCM does not know, and messages of nothing")
-    func counterModeLengths() {
-        let key = [16 of UInt8](repeating: 7)
+    @Test(
+        "short messages, as another implementation (pyca/cryptography) makes them, and lengths that CCM does not know")
+    func counterModeLengths() throws {
+        let key = try block("c0c1c2c3c4c5c6c7c8c9cacbcccdcecf")
+        let nonce = [UInt8](repeating: 0, count: 13)
+        #expect(AES128CCM.decrypt([0x65], tag: [0xBA, 0xDC, 0xBC, 0x24], key: key, nonce: nonce) == [5])
+        let empty = AES128CCM.decrypt(
+            [], tag: [0xCE, 0x4F, 0x7F, 0x08], key: key, nonce: nonce, authenticating: [0x11])
+        #expect(empty == [])
+        #expect(AES128CCM.decrypt([], tag: [0xCE, 0x4F, 0x7F, 0x09], key: key, nonce: nonce) == nil)
         for count in 0..<32 {
             let octets = [UInt8](repeating: 1, count: count)
             #expect(AES128CCM.decrypt(octets, tag: [1, 2, 3, 4], key: key, nonce: octets) == nil)
-            #expect(AES128CCM.decrypt([1, 2], tag: octets, key: key, nonce: [UInt8](repeating: 0, count: 13)) == nil)
+            #expect(AES128CCM.decrypt([1, 2], tag: octets, key: key, nonce: nonce) == nil)
         }
-        #expect(
-            AES128CCM.decrypt([], tag: [1, 2, 3, 4], key: key, nonce: [UInt8](repeating: 0, count: 13)) == nil)
     }
 }
