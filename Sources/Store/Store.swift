@@ -1,1 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+import LinuxIO
+import Synchronization
+
+/// The outbox of transitions: an SQLite database with one thread that writes it.
+///
+/// The loop appends, durable sinks read behind their cursors, live or late, on one path. A sink sees a transition only
+/// after the disk has it. The key of a transition is (gateway, ``stream``, sequence number); sequence numbers start at
+/// 1, rise by one and are never used again within a stream.
+///
+/// ``close()`` must be called: until then the writer keeps the store alive.
+public final class Store: Sendable {
+    /// Sizes, apart from the code so that tests can reach them.
+    struct Limits: Sendable {
+        /// Sequence numbers that the outbox spans. A record and its row take about 150 octets, so this is about 40 MB
+        /// on disk: three days of a transition a second.
+        var records = 262_144
+        /// Without a file, all of it is memory: about 2.5 MB.
+        var recordsInMemory = 16_384
+        /// Transitions that wait for the writer: four seconds of a thousand a second while a disk stalls.
+        var queue = 4096
+    }
+
+    struct Sink {
+        var cursor: UInt64
+        /// The database does not know the cursor yet.
+        var isDirty = false
+        /// nil for a sink of an earlier run.
+        var wake: (@Sendable () -> Void)?
+    }
+
+    struct State {
+        var queue: [Outbox.Entry] = []
+        /// The last sequence number that was given away.
+        var last: UInt64
+        var sinks: [String: Sink]
+        var counters = StoreCounters()
+        var isClosing = false
+    }
+
+    /// 32 hexadecimal digits, random, made with each new database.
+    public let stream: String
+
+    let log: @Sendable (LogLevel, String) -> Void
+    let limits: Limits
+    /// nil once it is closed. Held while the disk works: never lock it on the loop's thread.
+    let outbox: Mutex<Outbox?>
+    let state: Mutex<State>
+    let signal: EventDescriptor
+    let committedLast: Atomic<UInt64>
+    let lastTurn: Atomic<Int64>
+    private let thread: Mutex<Thread?>
+
+    /// Opens the outbox and starts its writer.
+    ///
+    /// - Parameters:
+    ///   - path: the database; it is made where there is none, its folder is not. A damaged one or one of a newer
+    ///     version is renamed and a new one is made. nil keeps the outbox in memory, under a new stream each time.
+    ///   - log: called on the writer's thread and by ``read(after:limit:_:)``.
+    public convenience init(
+        path: String?, vocabulary: Vocabulary, log: @escaping @Sendable (LogLevel, String) -> Void
+    ) throws(StoreError) {
+        try self.init(path: path, vocabulary: vocabulary, limits: Limits(), log: log)
+    }
+
+    init(
+        path: String?, vocabulary: Vocabulary, limits: Limits, log: @escaping @Sendable (LogLevel, String) -> Void
+    ) throws(StoreError) {
+        let outbox =
+            if let path {
+                try OutboxFile.open(path: path, capacity: limits.records, vocabulary: vocabulary, log: log)
+            } else {
+                try Outbox(path: nil, capacity: limits.recordsInMemory, vocabulary: vocabulary)
+            }
+        self.log = log
+        self.limits = limits
+        stream = outbox.stream
+        committedLast = Atomic(outbox.last)
+        lastTurn = Atomic(Clock.now.nanoseconds)
+        var state = State(last: outbox.last, sinks: outbox.cursors.mapValues { Sink(cursor: $0) })
+        // The loop does not allocate: the room is there from the start, and costs memory only once it is used.
+        state.queue.reserveCapacity(limits.queue)
+        self.state = Mutex(state)
+        self.outbox = Mutex(outbox)
+        thread = Mutex(nil)
+        do throws(SystemError) {
+            signal = try EventDescriptor()
+        } catch {
+            throw StoreError(.failed, "cannot start the outbox: \(error)")
+        }
+        do throws(SystemError) {
+            try thread.withLock { thread throws(SystemError) in
+                thread = try Thread(name: "store") {
+                    var writer = Writer(store: self)
+                    writer.run()
+                }
+            }
+        } catch {
+            throw StoreError(.failed, "cannot start the outbox: \(error)")
+        }
+    }
+
+    // MARK: The loop
+
+    /// Hands over a transition that is stamped with its wall time. Never waits for the disk; when the queue is full
+    /// the transition is dropped, and its sequence number becomes part of a gap.
+    public func append(_ event: Event) {
+        let wasEmpty = state.withLock { state in
+            state.last += 1
+            state.counters.appended += 1
+            guard state.queue.count < limits.queue else {
+                state.counters.dropped += 1
+                return false
+            }
+            state.queue.append(Outbox.Entry(sequence: state.last, event: event))
+            state.counters.pending += 1
+            return state.queue.count == 1
+        }
+        if wasEmpty { signal.signal() }
+    }
+
+    // MARK: Sinks
+
+    /// Makes a sink known, before the first transition that it must not miss is appended.
+    ///
+    /// A sink that this outbox has seen before goes on behind its cursor, whatever happened in between. One that is
+    /// new starts at the present end of the stream, at the first transition that is not committed yet; in a new
+    /// database that is the beginning. From then on everything is kept for it until it is acknowledged or expires.
+    ///
+    /// - Parameter wake: called on the writer's thread, without a lock, after each commit that has something for the
+    ///   sink; it must not wait. What was committed before is there to be read at once.
+    public func register(sink: String, wake: @escaping @Sendable () -> Void) {
+        let end = lastSequence
+        state.withLock { $0.sinks[sink, default: Sink(cursor: end, isDirty: true)].wake = wake }
+    }
+
+    /// The last sequence number that a sink has acknowledged; 0 for none, and for a sink that is not known.
+    public func cursor(of sink: String) -> UInt64 {
+        state.withLock { $0.sinks[sink]?.cursor ?? 0 }
+    }
+
+    /// Calls `body` for what was committed behind a sequence number, in order.
+    ///
+    /// There are no holes: what is missing is an event of kind ``Event/Kind/gap`` that stands at the last missing
+    /// sequence number and is stamped with the moment at which it was noticed. May wait for the disk. Throws when the
+    /// disk cannot be read, or after ``close()``.
+    ///
+    /// - Parameter limit: calls at most.
+    public func read(after seq: UInt64, limit: Int, _ body: (UInt64, Event) -> Void) throws(StoreError) {
+        let found = try outbox.withLock { outbox throws(StoreError) in
+            guard let outbox else { throw StoreError(.closed, "the outbox is closed") }
+            return try outbox.read(after: seq, limit: limit)
+        }
+        if found.damaged > 0 {
+            state.withLock { $0.counters.damaged += UInt64(found.damaged) }
+            log(.error, "the outbox holds damaged records: sinks get a gap event for them; check the disk")
+        }
+        for entry in found.entries { body(entry.sequence, entry.event) }
+    }
+
+    /// Moves a sink's cursor forward, never back. It rides along with the next commit, which comes within a second;
+    /// after a crash before that, what it covered is sent again.
+    public func acknowledge(sink: String, through seq: UInt64) {
+        let end = lastSequence
+        state.withLock { state in
+            guard let cursor = state.sinks[sink]?.cursor, min(seq, end) > cursor else { return }
+            state.sinks[sink]?.cursor = min(seq, end)
+            state.sinks[sink]?.isDirty = true
+        }
+    }
+
+    // MARK: Health
+
+    /// The highest committed sequence number; 0 for none.
+    public var lastSequence: UInt64 { committedLast.load(ordering: .acquiring) }
+
+    /// What the store did since it was opened.
+    public var counters: StoreCounters { state.withLock { $0.counters } }
+
+    /// When the writer last turned, on `CLOCK_MONOTONIC`: every second even when it is idle. A disk that takes long
+    /// shows here.
+    public var heartbeat: MonotonicTime { MonotonicTime(nanoseconds: lastTurn.load(ordering: .relaxed)) }
+
+    /// Commits what is pending, ends the writer and closes the database. What is appended afterwards is
+    /// lost; further calls do nothing.
+    public func close() {
+        state.withLock { $0.isClosing = true }
+        signal.signal()
+        guard let writer = thread.withLock({ $0.take() }) else { return }
+        writer.join()
+        outbox.withLock { $0 = nil }
+    }
+}

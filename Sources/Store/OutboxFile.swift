@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Glibc
+import LinuxIO
+
+/// Opens the outbox of a file, whatever is in it.
+enum OutboxFile {
+    /// A database that is damaged or from a newer version of the program is renamed to `<path>.damaged-<time>` or
+    /// `<path>.newer-<time>` (milliseconds since 1970), and a new one is made.
+    static func open(
+        path: String, capacity: Int, vocabulary: Vocabulary, log: (LogLevel, String) -> Void
+    ) throws(StoreError) -> Outbox {
+        do throws(StoreError) {
+            return try Outbox(path: path, capacity: capacity, vocabulary: vocabulary)
+        } catch {
+            let word: String
+            switch error.cause {
+            case .damaged: word = "damaged"
+            case .newer: word = "newer"
+            case .failed, .closed: throw cannotOpen(path, error)
+            }
+            let aside = "\(path).\(word)-\(Clock.wall.milliseconds)"
+            try setAside(path, aside)
+            log(
+                .error,
+                "the outbox \(path) is \(word) (\(error)): it was set aside as \(aside) and a new one was made; "
+                    + "what it held will not be sent")
+        }
+        do throws(StoreError) {
+            return try Outbox(path: path, capacity: capacity, vocabulary: vocabulary)
+        } catch {
+            throw cannotOpen(path, error)
+        }
+    }
+
+    private static func setAside(_ path: String, _ aside: String) throws(StoreError) {
+        // The database last: while it is there, the next start finds it and sets aside what is left.
+        for suffix in ["-shm", "-wal", ""] {
+            let code = unsafe rename(path + suffix, aside + suffix)
+            if code != 0, suffix.isEmpty || errno != ENOENT {
+                let error = SystemError("rename", path + suffix)
+                throw StoreError(
+                    .failed, "cannot set aside the outbox: \(error); move it away or give write access to its folder")
+            }
+        }
+    }
+
+    private static func cannotOpen(_ path: String, _ error: StoreError) -> StoreError {
+        StoreError(
+            error.cause,
+            "cannot use the outbox \(path): \(error); its folder must exist and be writable for this user, and no "
+                + "other process may have it open")
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Foundation
+import LinuxIO
+import Synchronization
+import Testing
+
+@testable import Store
+
+/// SplitMix64, so that a printed seed repeats a failure.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ test: String, seed: UInt64 = UInt64.random(in: 0 ... .max)) {
+        print("\(test): seed \(seed)")
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}
+
+/// A folder that is gone when the test is over.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "/store-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var database: String { path + "/outbox.sqlite" }
+    var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+}
+
+/// What the store logged.
+final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+    var function: @Sendable (LogLevel, String) -> Void {
+        { [self] level, line in lines.withLock { $0.append("\(level.word): \(line)") } }
+    }
+}
+
+enum World {
+    static let ibeacon = BeaconFormat(
+        name: "ibeacon",
+        fields: [
+            IdentityField(key: "uuid", spelling: .uuid, summary: ""),
+            IdentityField(key: "major", spelling: .number, summary: ""),
+            IdentityField(key: "minor", spelling: .number, summary: ""),
+        ])
+    static let other = BeaconFormat(
+        name: "other", fields: [IdentityField(key: "id", spelling: .hexadecimal(octets: 6), summary: "")])
+
+    static func vocabulary(_ formats: [BeaconFormat] = [ibeacon, other]) -> Vocabulary {
+        Vocabulary(formats: FormatCatalog(formats), names: NameTable())
+    }
+
+    /// A transition that knows which one it is.
+    static func event(_ number: UInt64) -> Event {
+        var event = Event(kind: .regionEnter, time: MonotonicTime(nanoseconds: Int64(number) * 1000))
+        event.wallTime = WallTime(milliseconds: 1_796_072_940_000 + Int64(number))
+        event.insideCount = UInt32(truncatingIfNeeded: number)
+        return event
+    }
+}
+
+/// What stands at a sequence number.
+enum Found: Equatable, CustomStringConvertible {
+    case event(UInt64, number: UInt32)
+    case gap(UInt64, first: UInt64, last: UInt64)
+
+    var description: String {
+        switch self {
+        case .event(let sequence, let number): "\(sequence): \(number)"
+        case .gap(let sequence, let first, let last): "\(sequence): gap \(first)...\(last)"
+        }
+    }
+}
+
+extension Store {
+    func found(after sequence: UInt64 = 0, limit: Int = .max) throws -> [Found] {
+        var found: [Found] = []
+        try read(after: sequence, limit: limit) { sequence, event in
+            found.append(
+                event.kind == .gap
+                    ? .gap(sequence, first: event.gap.first, last: event.gap.last)
+                    : .event(sequence, number: event.insideCount))
+        }
+        return found
+    }
+
+    /// Waits until the disk has everything that was appended.
+    func waitUntilCommitted(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try await eventually("committed", sourceLocation: sourceLocation) { self.counters.pending == 0 }
+    }
+}
+
+func eventually(
+    _ what: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () throws -> Bool
+) async throws {
+    let deadline = Clock.now + .seconds(60)
+    while try !condition() {
+        try #require(Clock.now < deadline, "not in time: \(what)", sourceLocation: sourceLocation)
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+/// Events in order, whose number is their place in the stream.
+func events(_ range: ClosedRange<UInt64>) -> [Found] {
+    range.map { .event($0, number: UInt32($0)) }
+}
+
+/// How many things are in a folder; of `/proc/self/fd`, how many descriptors are open.
+func entryCount(of path: String) throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: path).count
+}
