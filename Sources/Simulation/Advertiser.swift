@@ -20,8 +20,8 @@ struct Advertiser {
     static let longestDelay = TimeInterval.milliseconds(10)
     /// The shortest advInterval (same place).
     static let shortestInterval = TimeInterval.milliseconds(20)
-    /// From the start of one PDU of an event to the start of the next: the specification allows up to 10 ms, usual
-    /// chips need 0.4 to 1.5 ms. It is a habit of the device, so each beacon keeps its own.
+    /// From the start of one PDU of an event to the start of the next. The specification allows up to 10 ms; chips take
+    /// about 0.4 to 1.5 ms (an estimate). It is a habit of the device, so each beacon keeps its own.
     private static let spacings = (
         shortest: TimeInterval(nanoseconds: 400_000), range: TimeInterval(nanoseconds: 1_100_000)
     )

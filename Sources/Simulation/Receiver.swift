@@ -5,7 +5,7 @@ import BeaconModel
 /// A radio at work: which PDUs it can receive, how strong they are, and which of them spoil each other.
 struct Receiver {
     /// A PDU is received in spite of another on its channel when it is this many dB stronger. An estimate: Core 5.4
-    /// (Vol 6, Part A, 4.2) only demands 21 dB, and the data sheets of usual chips promise between 6 and 10.
+    /// (Vol 6, Part A, 4.2) lets a receiver need 21 dB, and real ones are better than that.
     static let captureMargin = 8.0
 
     struct Reception {
