@@ -143,4 +143,21 @@ import Testing
         #expect(recording.receptions.count > 100)
         #expect(recording.receptions.allSatisfy { reception in listening.contains { $0.contains(reception.time) } })
     }
+
+    /// A burst begins a new scan, and its end cuts a window short. A packet of 368 µs has to fit in what remains: here
+    /// the first 2.5 ms of a cycle, and from 5 ms on until the burst ends at 7 ms.
+    @Test func burstsCutWindows() {
+        let recording = Recording(
+            Scenario(
+                duration: .seconds(2000),
+                radios: [
+                    .init(
+                        window: .microseconds(2500), interval: .milliseconds(5),
+                        burst: .init(on: .milliseconds(7), off: .microseconds(4300)))
+                ], beacons: [.numbered(1)], noise: 0))
+        let phases = recording.receptions.map { $0.time.nanoseconds % 11_300_000 }
+        #expect(phases.count { (368_000...2_500_000).contains($0) } > 1000)
+        #expect(phases.count { (5_368_000...7_000_000).contains($0) } > 1000)
+        #expect(phases.allSatisfy { (368_000...2_500_000).contains($0) || (5_368_000...7_000_000).contains($0) })
+    }
 }

@@ -24,6 +24,10 @@ import Testing
             .numbered(3) { $0.visits = [] },
             .numbered(4) { $0.visits = [.seconds(70) ..< .seconds(80)] },
             .numbered(5) { $0.silent = [.zero ..< .distantFuture] },
+            .numbered(6) {
+                $0.visits = [.seconds(10) ..< .seconds(20)]
+                $0.silent = [.seconds(1) ..< .seconds(5), .seconds(30) ..< .seconds(40)]
+            },
         ], noise: 0)
 
     @Test func truthMatchesTheVisits() {
@@ -32,6 +36,7 @@ import Testing
                 Visit(beacon: 0, period: .zero ..< .seconds(60)),
                 Visit(beacon: 2, period: .zero ..< .seconds(10)),
                 Visit(beacon: 1, period: .seconds(5) ..< .seconds(20)),
+                Visit(beacon: 6, period: .seconds(10) ..< .seconds(20)),
                 Visit(beacon: 2, period: .seconds(12) ..< .seconds(25)),
                 Visit(beacon: 1, period: .seconds(40) ..< .seconds(60)),
             ])
