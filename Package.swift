@@ -86,7 +86,9 @@ let package = Package(
             name: "TestSupport", dependencies: ["BeaconModel", "LinuxIO"], path: "Tests/TestSupport",
             swiftSettings: settings),
         tests("CoreTests", "BeaconModel", "HCI", "BeaconFormats", "Presence", "Simulation", "Crypto", "TestSupport"),
-        tests("ConfigurationTests", "Agent", "BeaconModel", "BeaconFormats", "Configuration", "SinkKit", "TestSupport"),
+        tests(
+            "ConfigurationTests", "Agent", "BeaconModel", "BeaconFormats", "Configuration", "Simulation", "SinkKit",
+            "TestSupport"),
         tests("StoreTests", "BeaconModel", "BeaconFormats", "LinuxIO", "Store", "TestSupport"),
         tests(
             "SinkTests", "BeaconModel", "BeaconFormats", "Configuration", "JSONSink", "LinuxIO", "NullSink", "SinkKit",
