@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+
+/// What is known of one beacon.
+struct TrackedBeacon: Sendable {
+    enum State: UInt8 {
+        /// The place is empty.
+        case free
+        /// Heard, but not often enough.
+        case candidate
+        case present
+    }
+
+    /// How the configuration knows it.
+    enum Standing: UInt8 {
+        case stranger
+        /// It belongs to a region.
+        case member
+        /// It has a rule of its own.
+        case named
+    }
+
+    let identity: BeaconIdentity
+    var address: DeviceAddress
+    /// The moment of the newest sighting, on both clocks.
+    var lastSeen: MonotonicTime
+    var heardAt: ListeningTime
+    var enteredAt = MonotonicTime.zero
+    var reportedAt = MonotonicTime.zero
+    var average = MovingAverage()
+    /// Advertisements since the last report.
+    var count: UInt32 = 0
+    /// Index of the rule that applies.
+    var rule: Int32
+    var adapter: Name
+    var last: Int8?
+    var minimum: Int8?
+    var maximum: Int8?
+    var claimedPower: Int8?
+    var standing: Standing
+    var state = State.candidate
+
+    init(_ sighting: Sighting, heardAt: ListeningTime, rule: Int32, standing: Standing) {
+        identity = sighting.identity
+        address = sighting.address
+        lastSeen = sighting.time
+        self.heardAt = heardAt
+        self.rule = rule
+        adapter = sighting.adapter
+        self.standing = standing
+    }
+
+    /// A sighting that is this much older than the newest one still counts as part of the signal. Adapters on one
+    /// machine deliver within milliseconds of each other; a second means that somebody was stuck.
+    static let lateness = TimeInterval.seconds(1)
+
+    /// Takes a sighting in; false when it is too old to say anything.
+    mutating func take(_ sighting: Sighting, heardAt: ListeningTime, averageOver length: Int) -> Bool {
+        if sighting.time >= lastSeen {
+            lastSeen = sighting.time
+            self.heardAt = heardAt
+            address = sighting.address
+            adapter = sighting.adapter
+            last = sighting.rssi
+            claimedPower = sighting.measuredPower ?? claimedPower
+        } else if lastSeen - sighting.time > Self.lateness {
+            return false
+        }
+        count = count == .max ? count : count + 1
+        if let rssi = sighting.rssi {
+            minimum = min(minimum ?? rssi, rssi)
+            maximum = max(maximum ?? rssi, rssi)
+            average.add(rssi, over: length)
+        }
+        return true
+    }
+
+    var signal: Signal {
+        Signal(last: last, filtered: average.value, minimum: minimum, maximum: maximum, count: count)
+    }
+
+    /// Begins the next report.
+    mutating func report(at time: MonotonicTime) {
+        reportedAt = time
+        count = 0
+        minimum = nil
+        maximum = nil
+    }
+}
+
+/// Beacons by identity, each in a place that it keeps.
+struct BeaconTable: Sendable {
+    var beacons: [TrackedBeacon] = []
+    private var places: [BeaconIdentity: Int32] = [:]
+    private var free: [Int32] = []
+
+    /// Room for `capacity` beacons is made at once: no sighting has to, and the system hands out memory only when it
+    /// is used.
+    init(capacity: Int) { reserve(capacity) }
+
+    mutating func reserve(_ capacity: Int) {
+        beacons.reserveCapacity(capacity)
+        places.reserveCapacity(capacity)
+        free.reserveCapacity(capacity)
+    }
+
+    var count: Int { places.count }
+
+    func place(of identity: BeaconIdentity) -> Int32? { places[identity] }
+
+    /// - Precondition: the identity has no place.
+    mutating func insert(_ beacon: TrackedBeacon) -> Int32 {
+        let place: Int32
+        if let reused = free.popLast() {
+            place = reused
+            beacons[Int(place)] = beacon
+        } else {
+            place = Int32(beacons.count)
+            beacons.append(beacon)
+        }
+        places[beacon.identity] = place
+        return place
+    }
+
+    mutating func remove(_ place: Int32) {
+        places[beacons[Int(place)].identity] = nil
+        beacons[Int(place)].state = .free
+        free.append(place)
+    }
+}

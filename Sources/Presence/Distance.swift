@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+
+/// From strength to distance.
+enum Distance {
+    /// Strengths at 1 m that a beacon can have, dBm. No LE radio sends more than +20 dBm (Core 5.4, Vol 6, Part A, 3),
+    /// of which free space takes 40 dB over the first metre at 2.4 GHz; and what is weaker than -100 dBm at 1 m is not
+    /// received at all. Tags shipped with -3 gave distances of millions of kilometres.
+    static let plausibleMeasuredPower: ClosedRange<Int8> = -100 ... -20
+
+    /// Estimates reach no further than this, in metres: beyond it a number says no more than "far".
+    static let limit: Float = 1000
+
+    /// The distance in metres at which a beacon is heard so strong, by the log-distance path-loss model: the strength
+    /// falls by ten times the exponent, in dB, with every tenfold distance.
+    static func metres(strength: Float, measuredPower: Int8, pathLossExponent: Double) -> Float {
+        let loss = Double(measuredPower) - Double(strength)
+        return min(Float(powerOfTen(loss / (10 * pathLossExponent))), limit)
+    }
+
+    /// Half a metre and three metres are what phone libraries use; Apple names no numbers.
+    static func proximity(metres: Float) -> Proximity {
+        metres < 0 ? .unknown : metres <= 0.5 ? .immediate : metres <= 3 ? .near : .far
+    }
+
+    /// 10 to the power of `exponent`, for -100 to 100, to within a few units in the last place. The standard library
+    /// has no such function, and the C library's differ between machines.
+    static func powerOfTen(_ exponent: Double) -> Double {
+        let binary = exponent * 3.321_928_094_887_362_3  // log2 10
+        let whole = binary.rounded()
+        let rest = (binary - whole) * 0.693_147_180_559_945_3  // ln 2
+        // |rest| is at most 0.35, so the series of e^rest has converged to double precision after 14 terms.
+        var term = 1.0
+        var sum = 1.0
+        for index in 1...14 {
+            term *= rest / Double(index)
+            sum += term
+        }
+        return Double(sign: .plus, exponent: Int(whole), significand: sum)
+    }
+}

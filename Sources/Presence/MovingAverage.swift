@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The mean of the last few strengths.
+struct MovingAverage: Sendable {
+    static let capacity = 16
+
+    private var strengths = [16 of Int8](repeating: 0)
+    private var count: UInt8 = 0
+    private var next: UInt8 = 0
+    private var sum: Int16 = 0
+
+    /// - Parameters:
+    ///   - strength: dBm.
+    ///   - length: how many strengths count, 1 to 16, the same for the life of the filter.
+    mutating func add(_ strength: Int8, over length: Int) {
+        if count == length { sum -= Int16(strengths[Int(next)]) } else { count += 1 }
+        strengths[Int(next)] = strength
+        sum += Int16(strength)
+        next = Int(next) + 1 == length ? 0 : next + 1
+    }
+
+    /// dBm; nil before the first strength.
+    var value: Float? { count == 0 ? nil : Float(sum) / Float(count) }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+
+/// The rules of presence that hold for every beacon without a rule of its own. `docs/presence.md` explains them.
+public struct PresenceSettings: Sendable {
+    /// Sightings that make a beacon present, at least 1.
+    ///
+    /// One is enough by default: a packet reaches the host only with a correct CRC of 24 bits, so what was heard was
+    /// sent, and a second one from a slow beacon may be a minute away. A larger count keeps out what only passes by.
+    public var enterCount = 1
+    /// A beacon that is not present yet is forgotten after a silence this long, in listening time, and its count begins
+    /// anew: two packets an hour apart are no evidence. At 30 s even a beacon of the longest legacy advertising
+    /// interval, 10.24 s (Core 5.4, Vol 4, Part E, 7.8.5), may lose one packet in between.
+    public var enterGap = TimeInterval.seconds(30)
+    /// A present beacon has left after a silence this long, in listening time.
+    public var exitTime = TimeInterval.seconds(20)
+    /// The shortest time between two reports of one beacon: once a second, as ranging on a phone.
+    public var reportInterval = TimeInterval.seconds(1)
+    /// How many strengths the filtered one is the mean of, 1 to 16.
+    public var averageOver = 5
+    /// How fast the strength falls with the distance, 1 to 10: 2 in free space, 2.5 to 4 among walls and people.
+    /// Anything else counts as 2.
+    public var pathLossExponent = 2.0
+    /// The strength at 1 m in place of an implausible one, dBm: what most iBeacons are shipped with.
+    public var assumedMeasuredPower: Int8 = -59
+    /// Beacons that are tracked at a time, 1 to 1,000,000; about 300 bytes each.
+    public var maximumBeacons = 10_000
+
+    public init() {}
+
+    /// With everything in the range that its description gives.
+    var inRange: Self {
+        var settings = self
+        settings.averageOver = min(max(averageOver, 1), MovingAverage.capacity)
+        settings.maximumBeacons = min(max(maximumBeacons, 1), 1_000_000)
+        return settings
+    }
+}
+
+/// What is different for one beacon.
+public struct BeaconRule: Sendable {
+    public var identity: BeaconIdentity
+    /// What people call it; ``Name/none`` when they do not.
+    public var alias: Name
+    /// The calibrated strength at 1 m, dBm; nil to believe the frame.
+    public var measuredPower: Int8?
+    /// Each of these replaces the setting of the same name.
+    public var enterCount: Int?
+    public var exitTime: TimeInterval?
+    public var pathLossExponent: Double?
+
+    public init(
+        identity: BeaconIdentity, alias: Name = .none, measuredPower: Int8? = nil, enterCount: Int? = nil,
+        exitTime: TimeInterval? = nil, pathLossExponent: Double? = nil
+    ) {
+        self.identity = identity
+        self.alias = alias
+        self.measuredPower = measuredPower
+        self.enterCount = enterCount
+        self.exitTime = exitTime
+        self.pathLossExponent = pathLossExponent
+    }
+}
+
+/// A set of beacons that are watched together: somebody is inside while at least one of them is present.
+public struct RegionRule: Sendable {
+    public var name: Name
+    /// A beacon belongs to the region when any of them matches. A list of beacons is a list of whole identities.
+    public var patterns: [IdentityPattern]
+
+    public init(name: Name, patterns: [IdentityPattern]) {
+        self.name = name
+        self.patterns = patterns
+    }
+}

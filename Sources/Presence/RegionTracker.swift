@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+
+/// How many beacons are inside each region.
+///
+/// The regions of a beacon are found by looking up its identity cut to each length that a pattern has, so that their
+/// number does not matter; and only when it enters or leaves.
+struct RegionTracker: Sendable {
+    private let names: [Name]
+    private var inside: [UInt32]
+    /// Regions by the given octets of a pattern, kept as an identity of that many octets.
+    private var regions: [BeaconIdentity: [Int]] = [:]
+    private var lengths: [(format: FormatID, prefix: UInt8)] = []
+
+    init(_ rules: [RegionRule]) {
+        names = rules.map(\.name)
+        inside = Array(repeating: 0, count: rules.count)
+        for (region, rule) in rules.enumerated() {
+            for key in Self.disjoint(rule.patterns) {
+                regions[key, default: []].append(region)
+                if !lengths.contains(where: { $0.format == key.format && $0.prefix == key.count }) {
+                    lengths.append((key.format, key.count))
+                }
+            }
+        }
+    }
+
+    /// The patterns without those that another one contains: a beacon matches at most one of them, and so is counted
+    /// once in the region.
+    private static func disjoint(_ patterns: [IdentityPattern]) -> [BeaconIdentity] {
+        var keys: [BeaconIdentity] = []
+        var known: Set<BeaconIdentity> = []
+        for pattern in patterns.sorted(by: { $0.prefix < $1.prefix }) {
+            let isContained = (0...pattern.prefix).contains { known.contains(key(pattern.identity, prefix: $0)) }
+            if isContained { continue }
+            keys.append(key(pattern.identity, prefix: pattern.prefix))
+            known.insert(key(pattern.identity, prefix: pattern.prefix))
+        }
+        return keys
+    }
+
+    private static func key(_ identity: BeaconIdentity, prefix: UInt8) -> BeaconIdentity {
+        let cut = IdentityPattern(identity: identity, prefix: prefix).identity
+        return BeaconIdentity(format: cut.format, count: prefix, words: cut.words)
+    }
+
+    /// Whether the beacon belongs to any region.
+    func contains(_ identity: BeaconIdentity) -> Bool {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            if regions[Self.key(identity, prefix: prefix)] != nil { return true }
+        }
+        return false
+    }
+
+    mutating func enter(_ identity: BeaconIdentity, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
+                inside[region] += 1
+                if inside[region] == 1 { emit(event(.regionEnter, region, at: time)) }
+            }
+        }
+    }
+
+    mutating func leave(
+        _ identity: BeaconIdentity, at time: MonotonicTime, reason: Event.ExitReason, emit: (borrowing Event) -> Void
+    ) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
+                inside[region] -= 1
+                if inside[region] == 0 { emit(event(.regionExit, region, at: time, reason: reason)) }
+            }
+        }
+    }
+
+    /// Tells what is different from the regions of an older configuration, by name.
+    func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        let isInside = insideNames
+        let wasInside = old.insideNames
+        for region in old.names.indices where old.inside[region] > 0 && !isInside.contains(old.names[region]) {
+            var event = old.event(.regionExit, region, at: time, reason: .removed)
+            event.insideCount = 0
+            emit(event)
+        }
+        for region in names.indices where inside[region] > 0 && !wasInside.contains(names[region]) {
+            emit(event(.regionEnter, region, at: time))
+        }
+    }
+
+    private var insideNames: Set<Name> {
+        Set(names.indices.lazy.filter { inside[$0] > 0 }.map { names[$0] })
+    }
+
+    func forEach(_ body: (Name, UInt32) -> Void) {
+        for region in names.indices { body(names[region], inside[region]) }
+    }
+
+    private func event(
+        _ kind: Event.Kind, _ region: Int, at time: MonotonicTime, reason: Event.ExitReason = .timeout
+    ) -> Event {
+        var event = Event(kind: kind, time: time)
+        event.name = names[region]
+        // Somebody wrote the region down.
+        event.isConfigured = true
+        event.insideCount = inside[region]
+        event.exitReason = reason
+        return event
+    }
+}
