@@ -71,6 +71,12 @@ int clinuxio_clock_is_synchronized(void) {
     return result >= 0 && result != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
 }
 
+void clinuxio_thread_set_name(const char *name) {
+    char cut[16] = {0};
+    strncpy(cut, name, sizeof cut - 1);
+    pthread_setname_np(pthread_self(), cut);
+}
+
 int clinuxio_unread(int descriptor) {
     int count = 0;
     return ioctl(descriptor, FIONREAD, &count) < 0 ? -1 : count;

@@ -3,7 +3,7 @@
 public import Glibc
 
 /// An open file of the kernel that is closed when its owner lets it go.
-public struct FileDescriptor: ~Copyable {
+public struct FileDescriptor: ~Copyable, Sendable {
     public let number: Int32
 
     /// Takes over a descriptor that nobody else closes.

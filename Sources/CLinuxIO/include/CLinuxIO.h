@@ -39,6 +39,9 @@ int64_t clinuxio_clock(int clock);
 /// 1 when the kernel says that the system clock is synchronised, 0 when it is not.
 int clinuxio_clock_is_synchronized(void);
 
+/// Names this thread; the kernel keeps 15 octets.
+void clinuxio_thread_set_name(const char *name);
+
 /// Bytes that wait unread in a descriptor (FIONREAD) or unsent (TIOCOUTQ), -1 with errno.
 int clinuxio_unread(int descriptor);
 int clinuxio_unsent(int descriptor);
