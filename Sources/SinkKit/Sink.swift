@@ -12,7 +12,8 @@ public import Configuration
 ///   acknowledged the last message that it acknowledges at all;
 /// - it throws ``SinkError`` otherwise, with how many deliveries were accepted from the front of the batch.
 ///
-/// `SinkTestKit` holds an implementation to this contract; `docs/architecture.md` shows how a sink is added.
+/// `SinkTestKit` holds an implementation to this contract; `docs/writing-a-sink.md` shows how one is
+/// added.
 public protocol Sink: ~Copyable, SendableMetatype {
     static var descriptor: SinkDescriptor { get }
 
@@ -30,10 +31,11 @@ public protocol Sink: ~Copyable, SendableMetatype {
     /// says `servicesConnection`.
     mutating func idle(wake: Int32, until deadline: MonotonicTime) throws(SinkError)
 
-    /// SIGUSR1: close and open files again, for log rotation.
+    /// SIGUSR1: close and open files again, for log rotation. A throw means that the connection is lost.
     mutating func reopen() throws(SinkError)
 
-    /// Lets go of the destination. `isFinal` when the program ends: say good-bye as the protocol wants it.
+    /// Lets go of the destination. `isFinal` when the program ends: say good-bye as the protocol wants it. Also called
+    /// after an `open` that failed, when nothing is open, and twice.
     mutating func close(isFinal: Bool)
 }
 
@@ -98,7 +100,7 @@ public struct SinkContext: Sendable {
     public let version: String
     /// Writes a line to the log.
     public let log: @Sendable (LogLevel, String) -> Void
-    /// Whether the program is about to end: a wait for an answer should be cut short.
+    /// Whether the program ends and the time to deliver what waits is over: a wait for an answer must be cut short.
     public let isStopping: @Sendable () -> Bool
     /// Seconds to nanoseconds of the clock that deadlines are on.
     public let now: @Sendable () -> MonotonicTime
