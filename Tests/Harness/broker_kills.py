@@ -252,7 +252,7 @@ def main():
         broker = Broker(folder)
         events_path = os.path.join(folder, "events.jsonl")
         configuration = {
-            "gateway": GATEWAY,
+            "gateway": {"id": GATEWAY},
             "state_directory": folder,
             "presence": {"exit_time": "3s"},
             "beacons": [beacon.configuration for beacon in beacons],

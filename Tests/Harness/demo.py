@@ -231,7 +231,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="beacond-demo-") as folder:
         broker = Broker(folder)
         configuration = {
-            "gateway": GATEWAY,
+            "gateway": {"id": GATEWAY},
             "state_directory": folder,
             "presence": {"exit_time": f"{EXIT_TIME:g}s", "report_interval": "5s"},
             "beacons": [beacon.configuration for beacon in beacons],
