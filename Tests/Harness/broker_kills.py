@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from support import Beacon, Broker, Subscriber, end, wait_until, write_json
+from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, wait_until, write_json
 
 GATEWAY = "kills"
 ROOT = f"beacond/{GATEWAY}/"
@@ -237,6 +237,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", action="store_true", help="show beacond's log at the end")
     arguments = parser.parse_args()
+    end_cleanly_when_asked()
     kills, span = (5, 8) if arguments.quick else (20, 60)
     generator = random.Random(arguments.seed)
     print(f"{kills} kills of the broker, seed {arguments.seed}")

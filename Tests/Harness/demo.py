@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from support import Beacon, Broker, Subscriber, end, named_beacons, seconds, write_json
+from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, named_beacons, seconds, write_json
 
 GATEWAY = "demo"
 ROOT = f"beacond/{GATEWAY}/"
@@ -216,6 +216,7 @@ def main():
     parser.add_argument("--scenario", required=True, help="what the simulated beacons do")
     parser.add_argument("--duration", type=seconds, default=30.0, help="30s unless given")
     arguments = parser.parse_args()
+    end_cleanly_when_asked()
     arguments.beacond = os.path.abspath(arguments.beacond)
 
     with open(arguments.scenario, encoding="utf-8") as file:

@@ -11,11 +11,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
 
 FOREVER = float("inf")
+
+
+def end_cleanly_when_asked():
+    """Lets SIGTERM run the `finally` blocks, which end what was started."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
 
 def find_program(name):
