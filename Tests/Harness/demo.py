@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, named_beacons, seconds, write_json
+from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, known_beacons, seconds, write_json
 
 GATEWAY = "demo"
 ROOT = f"beacond/{GATEWAY}/"
@@ -190,7 +190,7 @@ def compare(subjects, received, retained, started, until, screen):
 
 
 def compare_topics(subjects, received, until):
-    """Every topic must be one of the grammar, and each beacon that was heard must have all of its own."""
+    """Each known beacon that was heard must have all of its topics, and strangers none."""
     status = ROOT + "status"
     allowed, wanted = {status}, {status}
     for subject in subjects:
@@ -223,7 +223,7 @@ def main():
         scenario = json.load(file)
     # Behind its end the scenario says nothing, and a radio that does not listen makes nobody leave.
     until = min(arguments.duration, seconds(scenario.get("duration", "60s")))
-    beacons = named_beacons(scenario)
+    beacons = known_beacons(scenario)
     site = [beacon for beacon in beacons if beacon.format == "ibeacon"]
     uuid = site[0].identity["uuid"]
     site = [beacon for beacon in site if beacon.identity["uuid"] == uuid]

@@ -196,9 +196,9 @@ def advertising_periods(entry):
     return present
 
 
-def named_beacons(scenario):
-    """The beacons of a scenario that have an alias and an identity; the others play the strangers."""
-    return [Beacon(entry) for entry in scenario["beacons"] if entry.get("alias") and "payload" not in entry]
+def known_beacons(scenario):
+    """The beacons of a scenario that a configuration names: those with an alias, but for the one called stranger."""
+    return [Beacon(entry) for entry in scenario["beacons"] if entry.get("alias", "stranger") != "stranger"]
 
 
 def write_json(path, value):
