@@ -20,7 +20,9 @@ public enum ScenarioFile {
     private static let from = Key.duration("from", default: .zero, in: anyTime, "When it begins.")
     private static let to = Key.optionalDuration(
         "to", in: anyTime, example: #""12s""#, "When it is over; if not given, at the end.")
-    private static let periodSection = Section([from.declaration, to.declaration]) { values, complaints in
+    private static let periodSection = Section([from.declaration, to.declaration], check: checkPeriod)
+
+    static func checkPeriod(_ values: Values, _ complaints: inout Complaints) {
         if let to = values[to], to <= values[from] { complaints.add("to", "is not later than \"from\"") }
     }
 
@@ -33,7 +35,7 @@ public enum ScenarioFile {
     private static let attenuation = Key.number(
         "attenuation", default: 6, in: 0...120, "How much weaker it makes what comes from behind it, in dB.")
     private static let wallSection = Section(
-        [beyond.declaration, attenuation.declaration, from.declaration, to.declaration], check: periodSection.check)
+        [beyond.declaration, attenuation.declaration, from.declaration, to.declaration], check: checkPeriod)
 
     // MARK: Radios
 
@@ -58,10 +60,13 @@ public enum ScenarioFile {
     private static let burst = Key.section(
         "burst", Section([on.declaration, off.declaration]),
         "Scan for a while, pause for a while, and repeat; if not given, it never pauses.")
-    private static let radioSection = Section([
-        radioName.declaration, window.declaration, scanInterval.declaration, extended.declaration,
-        sensitivity.declaration, blind.declaration, burst.declaration,
-    ]) { values, complaints in
+    private static let radioSection = Section(
+        [
+            radioName.declaration, window.declaration, scanInterval.declaration, extended.declaration,
+            sensitivity.declaration, blind.declaration, burst.declaration,
+        ], check: checkRadio)
+
+    static func checkRadio(_ values: Values, _ complaints: inout Complaints) {
         if values[window] > values[scanInterval] { complaints.add("window", "is longer than \"interval\"") }
     }
 
@@ -155,7 +160,7 @@ public enum ScenarioFile {
             silent.declaration, loss.declaration,
         ], check: checkBeacon)
 
-    private static func checkBeacon(_ values: Values, _ complaints: inout Complaints) {
+    static func checkBeacon(_ values: Values, _ complaints: inout Complaints) {
         let chosen = values.isGiven(payload) ? nil : values[format]
         if chosen == nil, values.isGiven(format) { complaints.add("format", "does not go with \"payload\"") }
         for key in identityKeys {
@@ -200,10 +205,13 @@ public enum ScenarioFile {
         "Who advertises.")
 
     /// The keys of the file.
-    public static let section = Section([
-        seed.declaration, duration.declaration, pathLossExponent.declaration, noise.declaration, walls.declaration,
-        radios.declaration, beacons.declaration,
-    ]) { values, complaints in
+    public static let section = Section(
+        [
+            seed.declaration, duration.declaration, pathLossExponent.declaration, noise.declaration,
+            walls.declaration, radios.declaration, beacons.declaration,
+        ], check: checkFile)
+
+    static func checkFile(_ values: Values, _ complaints: inout Complaints) {
         let names = values[radios].map { $0[radioName] }
         if Set(names).count < names.count { complaints.add("radios", "two radios have the same \"name\"") }
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Agent
 import BeaconModel
 import Configuration
 import Simulation
 import Testing
+
+@testable import Agent
 
 /// The keys of a scenario file and the scenario that they become.
 @Suite struct ScenarioFileTests {
@@ -92,33 +93,31 @@ import Testing
                     walls: [.init(distance: 4, attenuation: 8, period: range)]))
     }
 
-    /// What the checks across keys say of a section somewhere in the file.
-    private func complaints(_ list: String, _ given: [String: Value]) throws -> [String] {
-        let key = try #require(ScenarioFile.section.keys.first { $0.name == list })
-        guard case .list(of: .section(let section), count: _) = key.shape else { return ["not a list of objects"] }
+    /// What a check across keys says.
+    private func complaints(_ check: (Values, inout Complaints) -> Void, _ given: [String: Value]) -> [String] {
         var complaints = Complaints()
-        section.check(values(given), &complaints)
-        return complaints.items.map { "\($0.key ?? "-"): \($0.text)" }
+        check(values(given), &complaints)
+        return complaints.items.map(\.text)
     }
 
     @Test(arguments: [
         (["uuid": Value.text(uuid)], []),
         (["payload": .text("020106")], []),
-        ([:], ["-: the format \"ibeacon\" needs \"uuid\""]),
+        ([:], ["the format \"ibeacon\" needs \"uuid\""]),
         (
             ["format": .text("eddystone-uid"), "uuid": .text(uuid)],
             [
-                "uuid: belongs to the format \"ibeacon\"", "-: the format \"eddystone-uid\" needs \"namespace\"",
-                "-: the format \"eddystone-uid\" needs \"instance\"",
+                "belongs to the format \"ibeacon\"", "the format \"eddystone-uid\" needs \"namespace\"",
+                "the format \"eddystone-uid\" needs \"instance\"",
             ]
         ),
         (
             ["payload": .text(""), "format": .text("ibeacon"), "minor": .integer(1)],
-            ["format: does not go with \"payload\"", "minor: belongs to the format \"ibeacon\""]
+            ["does not go with \"payload\"", "belongs to the format \"ibeacon\""]
         ),
         (
             ["uuid": .text(uuid), "address": .text("C3:00:00:00:00:01"), "rotate_address": .duration(.seconds(1))],
-            ["rotate_address: does not go with \"address\""]
+            ["does not go with \"address\""]
         ),
         (
             [
@@ -128,23 +127,26 @@ import Testing
                     .section(Values(given: ["at": .duration(.seconds(2))])),
                 ]),
             ],
-            ["path: its points are not in the order of time"]
+            ["its points are not in the order of time"]
         ),
     ])
-    func checksOfABeacon(_ given: [String: Value], expected: [String]) throws {
-        #expect(try complaints("beacons", given) == expected)
+    func checksOfABeacon(_ given: [String: Value], expected: [String]) {
+        #expect(complaints(ScenarioFile.checkBeacon, given) == expected)
     }
 
-    @Test func checksOfRadiosAndWalls() throws {
+    @Test func otherChecks() {
         #expect(
-            try complaints("radios", ["window": .duration(.milliseconds(101))])
-                == ["window: is longer than \"interval\""])
+            complaints(ScenarioFile.checkRadio, ["window": .duration(.milliseconds(101))])
+                == ["is longer than \"interval\""])
+        #expect(complaints(ScenarioFile.checkRadio, [:]) == [])
         #expect(
-            try complaints("walls", ["from": .duration(.seconds(2)), "to": .duration(.seconds(2))])
-                == ["to: is not later than \"from\""])
-        var twice = Complaints()
-        ScenarioFile.section.check(values(["radios": .list([section([:]), section([:])])]), &twice)
-        #expect(twice.items.map(\.text) == ["two radios have the same \"name\""])
+            complaints(ScenarioFile.checkPeriod, ["from": .duration(.seconds(2)), "to": .duration(.seconds(2))])
+                == ["is not later than \"from\""])
+        #expect(complaints(ScenarioFile.checkPeriod, ["from": .duration(.seconds(2))]) == [])
+        #expect(
+            complaints(ScenarioFile.checkFile, ["radios": .list([section([:]), section([:])])])
+                == ["two radios have the same \"name\""])
+        #expect(complaints(ScenarioFile.checkFile, ["radios": .list([section([:])])]) == [])
     }
 
     /// Values that no reader has checked make a scenario that runs all the same.

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+
+SWIFT ?= swift
+# Seconds, or a time with its unit, that the demo runs.
+DURATION ?= 30
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR ?=
+# A folder of captures with tshark's reading beside them, for check-captures.
+DATA ?= Tests/Fixtures/captures
+
+HARNESS := Tests/Harness
+# STRICT=1: a warning is an error. In a folder of its own, because other flags in the same one build everything anew.
+ifdef STRICT
+BUILD := .build-strict
+FLAGS := --scratch-path $(BUILD) -Xswiftc -warnings-as-errors
+else
+BUILD := .build
+FLAGS :=
+endif
+DEBUG := $(BUILD)/debug/beacond
+RELEASE := .build/release/beacond
+FORMATTED := Package.swift Sources Tests
+
+.DEFAULT_GOAL := help
+# Two builds at once would wait for each other in one folder.
+.NOTPARALLEL:
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-kills check lint format \
+	check-linkage check-allocations check-captures install clean
+
+help: ## What can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+packages: # Installs what is missing of Debian's packages
+	@.ci/packages
+
+build: packages ## The debug build
+	$(SWIFT) build $(FLAGS) --product beacond
+
+release: packages ## The release build, with Swift's library inside, in .build/release
+	$(SWIFT) build -c release --static-swift-stdlib --product beacond
+
+demo: build ## Simulated beacons into a private broker, shown and checked; DURATION=30
+	@$(HARNESS)/demo.py --beacond $(DEBUG) --scenario Tests/Fixtures/scenarios/demo.json --duration $(DURATION)
+
+test: unit-tests check-unit check-broker ## Everything that tests need, then all tests
+
+unit-tests: packages
+	$(SWIFT) test $(FLAGS)
+
+check-unit: build
+	$(HARNESS)/check_unit.sh $(DEBUG)
+
+check-broker: build
+	$(HARNESS)/broker_kills.py --beacond $(DEBUG) --quick
+
+test-kills: release ## 20 kills of the broker and a black hole of a minute
+	$(HARNESS)/broker_kills.py --beacond $(RELEASE)
+
+check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
+	$(MAKE) unit-tests STRICT=1
+	$(MAKE) check-linkage
+
+lint: ## Whether the sources are formatted
+	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
+
+format: ## Formats the sources
+	$(SWIFT) format format --in-place --parallel --recursive $(FORMATTED)
+
+check-linkage: release ## No Foundation in the release binary, and its size
+	$(HARNESS)/check_linkage.sh $(RELEASE)
+
+check-allocations: release ## No allocation in the second half of a replay of a million packets
+	$(HARNESS)/allocations/check_allocations.sh $(RELEASE)
+
+check-captures: release ## Captures against tshark, report by report; DATA=folder
+	$(HARNESS)/compare_capture.py --beacond $(RELEASE) $(DATA)
+
+install: ## After make release: program, unit and sample; PREFIX=/usr/local DESTDIR=
+	@test -x $(RELEASE) || { echo "make release comes first (without sudo)"; exit 1; }
+	install -D --strip --mode=755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/beacond
+	install -D --mode=644 README.md $(DESTDIR)$(PREFIX)/share/doc/beacond/README.md
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's#/usr/local/#$(PREFIX)/#; s#/etc/beacond/#$(SYSCONFDIR)/beacond/#' systemd/beacond.service \
+		>$(DESTDIR)$(PREFIX)/lib/systemd/system/beacond.service
+	@# A configuration that is there is somebody's work.
+	test -e $(DESTDIR)$(SYSCONFDIR)/beacond/plugins.json || \
+		install -D --mode=644 plugins.json $(DESTDIR)$(SYSCONFDIR)/beacond/plugins.json
+
+clean: ## Removes what was built
+	rm -rf .build .build-strict

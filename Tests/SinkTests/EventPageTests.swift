@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Foundation
+import SinkKit
+import TestSupport
+import Testing
+
+/// Holds the examples of `docs/events.md` to what the encoder writes.
+@Suite struct EventPageTests {
+    private let vocabulary = Vocabulary(
+        formats: FormatCatalog([
+            BeaconFormat(
+                name: "ibeacon",
+                fields: [
+                    IdentityField(key: "uuid", spelling: .uuid, summary: ""),
+                    IdentityField(key: "major", spelling: .number, summary: ""),
+                    IdentityField(key: "minor", spelling: .number, summary: ""),
+                ])
+        ]), names: NameTable())
+    private let wallTime = WallTime(milliseconds: 1_796_072_940_123)
+
+    @Test(arguments: zip(Event.Kind.allCases, [0, 4711, 4712, 4713, 4714, 4715, 4721] as [UInt64]))
+    func exampleOfEachKindIsWhatTheEncoderWrites(kind: Event.Kind, sequence: UInt64) throws {
+        var writer = JSONWriter()
+        let delivery = Delivery(role: .transitions, event: try event(kind), sequence: sequence)
+        encoder.encode(delivery, stream: "9f86d081884c7d659a2feaa0c55ad015", into: &writer)
+        #expect(try example(under: kind.word) == object(writer.text))
+    }
+
+    @Test func exampleOfAStateIsWhatTheEncoderWrites() throws {
+        var writer = JSONWriter()
+        encoder.encodeState(try event(.enter), into: &writer)
+        #expect(try example(under: "State") == object(writer.text))
+    }
+
+    private var encoder: EventEncoder { EventEncoder(gateway: "hall-3", vocabulary: vocabulary) }
+
+    private func event(_ kind: Event.Kind) throws -> Event {
+        let names = vocabulary.names
+        var event = Event(kind: kind, time: .zero)
+        event.wallTime = wallTime
+        let octets = try #require(UUIDText.octets("fda50693-a4e2-4fb1-afcf-c6eb07647825")) + [0, 10, 0, 7]
+        event.identity = BeaconIdentity(format: FormatID(rawValue: 0), octets: octets.span)
+        event.name =
+            switch kind {
+            case .regionEnter, .regionExit: names.intern("office")
+            case .adapter: names.intern("hci0")
+            default: names.intern("keys")
+            }
+        event.address = DeviceAddress(value: 0xC300_0012_3456, kind: .randomDevice)
+        event.adapter = names.intern("hci0")
+        event.signal = Signal(last: -63, filtered: -61.4, minimum: -66, maximum: -58, count: 9)
+        event.measuredPower = -59
+        event.proximity = .near
+        event.accuracy = 1.32
+        event.lastSeenWallTime = WallTime(milliseconds: wallTime.milliseconds - 20_000)
+        event.exitTime = .seconds(20)
+        event.insideCount = kind == .regionEnter ? 1 : 0
+        event.adapterState = .scanning
+        event.gap = (4716, 4720)
+        return event
+    }
+
+    /// The JSON block under a heading of the page.
+    private func example(under heading: String) throws -> NSDictionary {
+        let path = Fixtures.repository.appending(path: "docs/events.md")
+        let page = try String(contentsOf: path, encoding: .utf8)
+        let section = try #require(page.components(separatedBy: "\n## \(heading)\n").dropFirst().first)
+        let block = try #require(section.components(separatedBy: "```json\n").dropFirst().first)
+        return try object(try #require(block.components(separatedBy: "```").first))
+    }
+
+    private func object(_ text: String) throws -> NSDictionary {
+        try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
+    }
+}
