@@ -64,8 +64,8 @@ let package = Package(
         library("SinkKit", "BeaconModel", "Configuration"),
         library("SinkRuntime", "SinkKit", "BeaconModel", "Configuration", "Store", "LinuxIO"),
         library("SinkTestKit", "SinkKit", "BeaconModel", "Configuration"),
-        sink("StdoutSink"),
-        sink("JSONSink"),
+        sink("StdoutSink", "LinuxIO"),
+        sink("JSONSink", "LinuxIO"),
         sink("NullSink"),
         sink("MQTTSink", "CMosquitto"),
 

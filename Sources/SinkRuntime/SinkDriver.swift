@@ -211,9 +211,11 @@ final class SinkDriver {
     private func settleFirst(_ count: Int, as outcome: SinkQueue.Outcome) {
         guard count > 0 else { return }
         var sequence: UInt64 = 0
-        for delivery in batch.deliveries[..<count] {
-            inbox.withQueue { $0.settle(delivery.role, as: outcome) }
-            sequence = max(sequence, delivery.sequence)
+        inbox.withQueue { queue in
+            for delivery in batch.deliveries[..<count] {
+                queue.settle(delivery.role, as: outcome)
+                sequence = max(sequence, delivery.sequence)
+            }
         }
         if sequence > 0 { source?.acknowledge(sink: context.name, through: sequence) }
         batch.removeFirst(count)

@@ -36,7 +36,7 @@ public final class SinkWorker: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: the values of the sink's own section.
-    ///   - context: what the sink may use. Its `isStopping` becomes true as well when the deadline of
+    ///   - context: what the sink may use; its clock is `CLOCK_MONOTONIC`. Its `isStopping` becomes true as well when the deadline of
     ///     ``stop(deadline:)`` has passed.
     ///   - queueCapacity: transitions and sightings that may wait in memory, about 0.25 KiB each.
     ///   - source: the outbox, used when the kind is durable. Without one its transitions go through the queue and are

@@ -205,3 +205,9 @@ final class FakeOutbox: TransitionSource {
         state.withLock { $0.cursors[sink] = max(sequence, $0.cursors[sink] ?? 0) }
     }
 }
+
+/// Whether something can be read from a descriptor before the time is over; −1 waits for the time only.
+func waitForInput(_ descriptor: Int32, milliseconds: Int32) -> Bool {
+    var descriptor = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&descriptor, 1, milliseconds) > 0
+}
