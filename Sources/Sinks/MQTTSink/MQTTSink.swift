@@ -1,1 +1,358 @@
 // SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+public import Configuration
+public import SinkKit
+
+/// Publishes to an MQTT broker: states retained, transitions acknowledged and in order, sightings as they come.
+///
+/// See the README beside this file.
+public struct MQTTSink: ~Copyable, Sink {
+    public static let descriptor = SinkDescriptor(
+        kind: "mqtt", summary: "Publishes presence, events and sightings to an MQTT broker.",
+        section: MQTTConfiguration.section, roles: [.states, .transitions, .sightings], isDurable: true,
+        showsUnknown: { $0[MQTTConfiguration.publishUnknown] }, servicesConnection: true)
+
+    private let configuration: MQTTConfiguration
+    private let context: SinkContext
+    private let limits: MQTTLimits
+    private let status: GatewayStatus
+    private let encoder: EventEncoder
+
+    private var connection: MQTTConnection?
+    /// The version that the broker asked for by refusing the other one.
+    private var agreedVersion: MQTTVersion?
+    private var hasWarnedOfExposure = false
+    /// The births of this connection and of the one before it; empty until there was one.
+    private var birth: [UInt8] = []
+    private var lastBirth: [UInt8] = []
+
+    private var topics: MQTTTopics
+    private var writer = JSONWriter()
+    private var window: DeliveryWindow
+    /// When a wait was first found to delay the end of the program.
+    private var stoppingSince: MonotonicTime?
+
+    public init(_ configuration: Values, context: SinkContext) throws(SinkError) {
+        self.init(configuration, context: context, limits: MQTTLimits())
+    }
+
+    init(_ configuration: Values, context: SinkContext, limits: MQTTLimits) {
+        self.configuration = MQTTConfiguration(configuration, gateway: context.gateway)
+        self.context = context
+        self.limits = limits
+        status = GatewayStatus(gateway: context.gateway, version: context.version)
+        encoder = EventEncoder(gateway: context.gateway, vocabulary: context.vocabulary)
+        topics = MQTTTopics(
+            prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary)
+        window = DeliveryWindow(capacity: limits.window)
+    }
+
+    // MARK: Sink
+
+    public mutating func open() throws(SinkError) {
+        close(isFinal: false)
+        let password = try readPassword()
+        do throws(MQTTFailure) {
+            try connect(password)
+            try announce()
+        } catch {
+            close(isFinal: false)
+            throw SinkError(
+                .disconnected(accepted: 0), "connect to \(configuration.host):\(configuration.port)", words(for: error))
+        }
+    }
+
+    public mutating func write(_ batch: borrowing EventBatch) throws(SinkError) {
+        window.begin()
+        stoppingSince = nil
+        let isComplete: Bool
+        do throws(MQTTFailure) {
+            try step(for: .zero)
+            isComplete = try send(batch)
+            while !window.isSettled { try step(for: limits.slice) }
+        } catch {
+            let accepted = window.accepted
+            if case .stopping = error { throw SinkError(.retry(accepted: accepted), "publish", error.reason) }
+            throw SinkError(.disconnected(accepted: accepted), "publish", error.reason)
+        }
+        if let refusal = window.refusal {
+            spellTopic(of: batch.deliveries[refusal.index])
+            throw SinkError(.reject(accepted: refusal.index), "publish to \(topics.text)", refusal.reason)
+        }
+        if !isComplete {
+            throw SinkError(
+                .retry(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
+        }
+    }
+
+    public mutating func idle(wake: Int32, until deadline: MonotonicTime) throws(SinkError) {
+        do throws(MQTTFailure) {
+            let connection = try current()
+            var isWoken = false
+            repeat {
+                // The library looks at its keepalive when it is called, which it wants once a second.
+                isWoken = try connection.service(for: min(deadline - context.now(), .seconds(1)), wake: wake)
+                connection.takeAcknowledgements { _ in }
+                try attend(connection)
+            } while !isWoken && context.now() < deadline
+        } catch {
+            throw SinkError(.disconnected(accepted: 0), "keep the connection", error.reason)
+        }
+    }
+
+    public mutating func close(isFinal: Bool) {
+        if isFinal, let connection, connection.isAccepted, connection.isOpen {
+            // A good-bye that fails leaves the will, which says the same.
+            do throws(MQTTFailure) { try sayGoodbye(connection) } catch {}
+        }
+        connection = nil
+    }
+
+    // MARK: Connecting
+
+    private mutating func readPassword() throws(SinkError) -> [CChar]? {
+        guard let path = configuration.passwordFile else { return nil }
+        do throws(PasswordFile.Failure) {
+            let (password, isExposed) = try PasswordFile.read(path)
+            if isExposed, !hasWarnedOfExposure {
+                hasWarnedOfExposure = true
+                context.log(
+                    .warning, "\(context.name): every user of this machine can read the password in \(path): chmod 600")
+            }
+            return password
+        } catch {
+            throw SinkError(.disconnected(accepted: 0), "connect", error.reason)
+        }
+    }
+
+    private mutating func connect(_ password: [CChar]?) throws(MQTTFailure) {
+        let first = configuration.version ?? agreedVersion ?? .v5
+        let refusal: MQTTFailure
+        do throws(MQTTFailure) {
+            return try connect(first, password)
+        } catch {
+            guard configuration.version == nil, error.suggestsOlderVersion else { throw error }
+            agreedVersion = nil
+            guard first == .v5 else { throw error }
+            refusal = error
+        }
+        try connect(.v311, password)
+        // A broker that merely hung up may have been ending: it is asked for MQTT 5 again the next time.
+        if case .refused = refusal { agreedVersion = .v311 }
+        context.log(.notice, "\(context.name): the broker does not accept MQTT 5, using 3.1.1")
+    }
+
+    private mutating func connect(_ version: MQTTVersion, _ password: [CChar]?) throws(MQTTFailure) {
+        connection = nil
+        let connection = try MQTTConnection(
+            .init(
+                host: configuration.host, port: configuration.port, clientID: configuration.clientID,
+                keepalive: configuration.keepalive, username: configuration.username, password: password,
+                version: version, willTopic: topics.status, will: status.will(), willDelay: limits.willDelay,
+                sendBuffer: limits.sendBuffer, userTimeout: limits.userTimeout))
+        let deadline = context.now() + limits.connectTime
+        while !connection.isAccepted {
+            guard !context.isStopping() else { throw .stopping }
+            guard context.now() < deadline else {
+                throw .lost("no answer within \(limits.connectTime.seconds) s: is there a broker?")
+            }
+            try connection.service(for: limits.slice)
+        }
+        self.connection = connection
+    }
+
+    /// Listens to what is said of this gateway, and publishes the birth.
+    private mutating func announce() throws(MQTTFailure) {
+        let connection = try current()
+        window.begin()
+        stoppingSince = nil
+        // In this order, so that what the broker retained is heard before the birth replaces it.
+        try connection.subscribe(topics.status)
+        lastBirth = birth
+        birth = status.online()
+        window.send(try publishStatus(birth, connection), at: context.now())
+        while !window.isSettled { try step(for: limits.slice) }
+        if let refusal = window.refusal {
+            context.log(.warning, "\(context.name): publish to \(topics.status): \(refusal.reason)")
+        }
+    }
+
+    private func words(for failure: MQTTFailure) -> String {
+        guard case .refused(let code) = failure else { return failure.reason }
+        let cure: String? =
+            switch code {
+            // Bad user name or password, and not authorised, as 3.1.1 and as MQTT 5 count them.
+            case 4, 5, 134, 135:
+                configuration.username == nil
+                    ? "set `username` and `password_file`, or let the broker accept this gateway without them"
+                    : "check `username`, `password_file`, and what the broker permits this user"
+            case 2, 133: "set `client_id`; it is \(configuration.clientID)"
+            case 1, 132: "set `protocol` to what the broker speaks"
+            default: nil
+            }
+        return "the broker refuses: \(failure.reason)\(cure.map { ": \($0)" } ?? "")"
+    }
+
+    // MARK: Writing
+
+    /// Sends as much of the batch as it may: up to the first delivery that can never be sent, or the first sighting
+    /// for which the socket has no room.
+    ///
+    /// - Returns: whether nothing was left for want of room.
+    private mutating func send(_ batch: borrowing EventBatch) throws(MQTTFailure) -> Bool {
+        let connection = try current()
+        while window.next < batch.count, window.refusal == nil {
+            let delivery = batch.deliveries[window.next]
+            if delivery.role == .sightings {
+                guard try waitForRoom(connection) else { return false }
+            } else {
+                while window.isFull { try step(for: limits.slice) }
+                guard window.refusal == nil else { break }
+            }
+            do throws(MQTTFailure) {
+                try send(delivery, stream: batch.stream, connection)
+            } catch {
+                guard case .unsendable(let reason) = error else { throw error }
+                window.refuseNext(reason)
+            }
+        }
+        return true
+    }
+
+    private mutating func send(
+        _ delivery: borrowing Delivery, stream: String, _ connection: MQTTConnection
+    ) throws(MQTTFailure) {
+        spellTopic(of: delivery)
+        writer.reset()
+        switch delivery.role {
+        case .states:
+            encoder.encodeState(delivery.event, into: &writer)
+            window.send(
+                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true), at: context.now())
+        case .sightings:
+            encoder.encode(delivery, stream: stream, into: &writer)
+            _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false)
+            window.handOver()
+        default:
+            encoder.encode(delivery, stream: stream, into: &writer)
+            window.send(
+                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false), at: context.now())
+        }
+    }
+
+    private mutating func spellTopic(of delivery: borrowing Delivery) {
+        switch delivery.role {
+        case .states: topics.spell(delivery.event, .presence)
+        case .sightings: topics.spell(delivery.event, .sighting)
+        default: topics.spell(delivery.event, .event)
+        }
+    }
+
+    /// Whether the socket has taken everything before this sighting, after a short wait if need be. What is sent before
+    /// that would only lengthen the way of a transition.
+    private mutating func waitForRoom(_ connection: MQTTConnection) throws(MQTTFailure) -> Bool {
+        guard connection.hasUnsentBytes else { return true }
+        let deadline = context.now() + limits.sightingPatience
+        repeat {
+            try step(for: min(limits.slice, deadline - context.now()))
+        } while connection.hasUnsentBytes
+            && context.now() < deadline
+        return !connection.hasUnsentBytes
+    }
+
+    /// Drives the connection once and books the answers; throws when the broker owes one for too long, or when the
+    /// program ends and has waited long enough.
+    private mutating func step(for time: TimeInterval) throws(MQTTFailure) {
+        let connection = try current()
+        let failure: MQTTFailure?
+        do throws(MQTTFailure) {
+            try connection.service(for: time)
+            failure = nil
+        } catch {
+            failure = error
+        }
+        bookAnswers(connection)
+        if let failure { throw failure }
+        try attend(connection)
+
+        let now = context.now()
+        if !window.isSettled, now - window.lastProgress > limits.acknowledgementTime {
+            throw .lost("the broker has acknowledged nothing for \(limits.acknowledgementTime.seconds) s")
+        }
+        if context.isStopping() {
+            let since = stoppingSince ?? now
+            stoppingSince = since
+            if now - since > limits.stoppingGrace { throw .stopping }
+        }
+    }
+
+    private mutating func bookAnswers(_ connection: MQTTConnection) {
+        let now = context.now()
+        connection.takeAcknowledgements { answer in
+            let refusal = answer.code < 128 ? nil : "the broker refuses: \(MQTTFailure.codeText(answer.code))"
+            window.answer(answer.message, refusal: refusal, at: now)
+        }
+    }
+
+    // MARK: Status
+
+    /// Looks after what is said of this gateway on its status topic.
+    private func attend(_ connection: MQTTConnection) throws(MQTTFailure) {
+        let reports = connection.reports
+        var isCalledOffline = false
+        for heard in reports.statuses {
+            switch GatewayStatus.state(of: heard.payload) {
+            case .offline where !heard.isRetained: isCalledOffline = true
+            case .online where isStrange(heard): context.log(.warning, "\(context.name): \(MQTTFailure.takenOver)")
+            default: break
+            }
+        }
+        reports.statuses.removeAll(keepingCapacity: true)
+        // The will of an earlier connection, or somebody's mistake: this gateway is here.
+        if isCalledOffline { _ = try publishStatus(birth, connection) }
+
+        if let code = reports.subscriptionRefusal {
+            reports.subscriptionRefusal = nil
+            context.log(
+                .warning,
+                "\(context.name): the broker does not let this gateway read \(topics.status), so it cannot correct a "
+                    + "wrong status there: \(MQTTFailure.codeText(code))")
+        }
+    }
+
+    /// Whether a birth is another gateway's: mosquitto does not tell a client that another one took its session.
+    ///
+    /// A retained one is, when it is younger than the last one of this process; an older one may come from a broker
+    /// that lost its newest state. Births begin alike up to the time, so that their order is that of the times.
+    private func isStrange(_ heard: MQTTReports.Status) -> Bool {
+        heard.isRetained
+            ? !lastBirth.isEmpty && lastBirth.lexicographicallyPrecedes(heard.payload) : heard.payload != birth
+    }
+
+    /// With MQTT 5 the broker keeps the will, and publishes it if nobody returns; with 3.1.1 a DISCONNECT drops the
+    /// will, so the status is said here.
+    private mutating func sayGoodbye(_ connection: MQTTConnection) throws(MQTTFailure) {
+        let deadline = context.now() + limits.stoppingGrace
+        if connection.version == .v311 {
+            window.begin()
+            window.send(try publishStatus(status.offline(), connection), at: context.now())
+            while !window.isSettled {
+                guard context.now() < deadline else { return }
+                try connection.service(for: limits.slice)
+                bookAnswers(connection)
+            }
+        }
+        try connection.disconnect(leavesWill: connection.version == .v5)
+        while connection.isOpen, context.now() < deadline { try connection.service(for: limits.slice) }
+    }
+
+    private func publishStatus(_ payload: [UInt8], _ connection: MQTTConnection) throws(MQTTFailure) -> Int32 {
+        try connection.publish(topics.statusTopic, payload, .atLeastOnce, retain: true)
+    }
+
+    private func current() throws(MQTTFailure) -> MQTTConnection {
+        guard let connection else { throw .lost("there is no connection") }
+        return connection
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+
+/// The times and counts of the MQTT sink; a test shortens them.
+struct MQTTLimits {
+    /// For TCP and CONNACK together. A broker across a slow mobile link answers in two or three seconds.
+    var connectTime = TimeInterval.seconds(10)
+
+    /// Longest time without a PUBACK while one is owed: far above a round trip and a broker's commit to disk, below
+    /// the 40 s at which the keepalive would notice.
+    var acknowledgementTime = TimeInterval.seconds(15)
+
+    /// How long a sighting may wait for room in the socket: long enough for a burst to drain, short enough that the
+    /// transitions behind it do not notice.
+    var sightingPatience = TimeInterval.milliseconds(200)
+
+    /// What the end of the program grants to each wait: a living broker answers well inside it, and a batch and the
+    /// good-bye together stay below the 5 s that SIGTERM may take.
+    var stoppingGrace = TimeInterval.seconds(1)
+
+    /// Longest time between two looks at the clock, at ``SinkContext/isStopping`` and at the keepalive.
+    var slice = TimeInterval.milliseconds(100)
+
+    /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; one place is left for the birth.
+    var window = 19
+
+    /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
+    var willDelay: UInt32 = 60
+
+    /// Bytes that may wait in the socket. The kernel doubles the number for its own book-keeping, so that about 256 KiB
+    /// can stand before a transition.
+    var sendBuffer: Int32 = 131_072
+
+    /// Milliseconds for which sent bytes may stay unacknowledged by the other machine (TCP_USER_TIMEOUT).
+    var userTimeout: Int32 = 30_000
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Configuration
+import Foundation
+import SinkKit
+import Testing
+
+@testable import MQTTSink
+
+@Suite struct ConfigurationTests {
+    @Test func `everything has a default`() {
+        let configuration = MQTTConfiguration(Values(), gateway: "gw1")
+        #expect(configuration.host == "localhost")
+        #expect(configuration.port == 1883)
+        #expect(configuration.clientID == "beacond-gw1")
+        #expect(configuration.topicPrefix == "beacond")
+        #expect(configuration.keepalive == 20)
+        #expect(configuration.version == nil)
+        #expect(MQTTSink.descriptor.showsUnknown(Values()) == false)
+        #expect(MQTTSink.descriptor.showsUnknown(Values(given: ["publish_unknown": .boolean(true)])))
+    }
+
+    @Test(arguments: [("auto", nil), ("5", MQTTVersion.v5), ("3.1.1", .v311)])
+    func `a version can be asked for`(word: String, version: MQTTVersion?) {
+        #expect(MQTTConfiguration(Values(given: ["protocol": .text(word)]), gateway: "g").version == version)
+    }
+
+    @Test(arguments: [
+        ("host", "broker.local", true), ("host", "::1", true), ("host", "mqtt://broker", false), ("host", "a b", false),
+        ("topic_prefix", "beacond", true), ("topic_prefix", "site.1/hall_2", true), ("topic_prefix", "a//b", false),
+        ("topic_prefix", "/a", false), ("topic_prefix", "$SYS", false), ("topic_prefix", "a/#", false),
+        ("client_id", "gw:1", true), ("client_id", "gw 1", false),
+    ])
+    func `texts are checked`(name: String, text: String, isRight: Bool) throws {
+        let key = try #require(MQTTConfiguration.section.keys.first { $0.name == name })
+        guard case .text(let rule) = key.shape else {
+            Issue.record("\(name) is no text")
+            return
+        }
+        #expect(rule.check(text) == isRight)
+        let pattern = try NSRegularExpression(pattern: try #require(rule.pattern))
+        let range = NSRange(text.startIndex..., in: text)
+        #expect((pattern.firstMatch(in: text, range: range) != nil) == isRight, "the schema's pattern says the same")
+    }
+
+    @Test func `a password needs a user`() {
+        func complaints(_ given: [String: Value]) -> [String?] {
+            var complaints = Complaints()
+            MQTTConfiguration.section.check(Values(given: given), &complaints)
+            return complaints.items.map(\.key)
+        }
+        #expect(complaints(["password_file": .text("/a")]) == ["password_file"])
+        #expect(complaints(["password_file": .text("/a"), "username": .text("u")]).isEmpty)
+        #expect(complaints(["username": .text("u")]).isEmpty)
+    }
+}
+
+@Suite struct PasswordFileTests {
+    private func read(_ contents: [UInt8], mode: Int = 0o600) throws -> (password: String, isExposed: Bool) {
+        let file = URL.temporaryDirectory.appending(path: UUID().uuidString)
+        try Data(contents).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+        let (password, isExposed) = try PasswordFile.read(file.path)
+        #expect(password.last == 0)
+        return (String(decoding: password.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self), isExposed)
+    }
+
+    @Test(arguments: [("secret", "secret"), ("secret\n", "secret"), ("two\n\n", "two\n"), (" a b ", " a b ")])
+    func `one newline at the end is no part of the password`(contents: String, password: String) throws {
+        #expect(try read(Array(contents.utf8)).password == password)
+    }
+
+    @Test(arguments: [(0o600, false), (0o640, false), (0o644, true)])
+    func `a file that everybody may read is noticed`(mode: Int, isExposed: Bool) throws {
+        #expect(try read(Array("x".utf8), mode: mode).isExposed == isExposed)
+    }
+
+    @Test(arguments: [[], Array("\n".utf8), [0x61, 0, 0x62], [UInt8](repeating: 0x61, count: 5000)])
+    func `what cannot be a password is refused`(contents: [UInt8]) {
+        #expect(throws: PasswordFile.Failure.self) { try read(contents) }
+    }
+
+    @Test func `a missing file is named`() {
+        let failure = #expect(throws: PasswordFile.Failure.self) { try PasswordFile.read("/nowhere/password") }
+        #expect(failure?.reason.contains("/nowhere/password") == true)
+        #expect(failure?.reason.contains("password_file") == true)
+    }
+}
