@@ -1,1 +1,273 @@
 // SPDX-License-Identifier: Apache-2.0
+
+public import BeaconFormats
+public import BeaconModel
+public import LinuxIO
+import Presence
+public import SinkKit
+import SinkRuntime
+import Store
+
+/// The daemon: wires the road, runs the loop, and ends cleanly.
+///
+/// Everything but the sinks and the store's writer happens on the thread that calls ``run()``.
+public final class Agent {
+    /// What one run is made of.
+    public struct Setup {
+        public var configuration: AgentConfiguration
+        /// Reads the configuration again, for SIGHUP; nil when it came from no file.
+        public var reload: (() throws(AgentConfiguration.LoadError) -> AgentConfiguration)?
+        /// Ends by itself after this time; nil to run until it is told to end.
+        public var duration: TimeInterval?
+        public var version: String
+
+        public init(
+            configuration: AgentConfiguration,
+            reload: (() throws(AgentConfiguration.LoadError) -> AgentConfiguration)?, duration: TimeInterval?,
+            version: String
+        ) {
+            self.configuration = configuration
+            self.reload = reload
+            self.duration = duration
+            self.version = version
+        }
+    }
+
+    /// Time for the sinks to write what waits when the program ends; with the good-bye of each it stays below the 5 s
+    /// that a person or a service manager waits.
+    private static let drainTime = TimeInterval.seconds(2)
+    /// Between two looks at what needs no hurry: the status line of the service.
+    private static let housekeepingInterval = TimeInterval.seconds(10)
+    /// The store's writer turns at least once a second, and a commit on a tired card takes some seconds; past this it is
+    /// stuck, and the watchdog may act.
+    private static let storePatience = TimeInterval.seconds(30)
+
+    private let log: Log
+    private let setup: Setup
+    private let vocabulary: Vocabulary
+    private let road: Road
+    private let store: Store
+    private let sinks: SinkSet
+    private let sources: [any PacketSource]
+    private let timeline: Timeline
+    /// From the machine's monotonic clock to the clock of decisions, which a capture sets.
+    private let clockOffset: TimeInterval
+    private let notify = ServiceNotify()
+    private let signals: Signals
+    private let loop: EventLoop
+    private let finished: LoopWake
+
+    private var end = MonotonicTime.distantFuture
+    private var nextHousekeeping = MonotonicTime.zero
+    private var nextWatchdog = MonotonicTime.distantFuture
+    private var reportsAtHousekeeping: UInt64 = 0
+
+    /// Opens the sources and the store. Blocks signals for this thread and all that it makes.
+    public init(
+        _ setup: Setup, decoder: FrameDecoder, registry: SinkRegistry, names: NameTable, log: Log
+    ) throws(AgentError) {
+        self.setup = setup
+        self.log = log
+        let configuration = setup.configuration
+        vocabulary = Vocabulary(formats: decoder.catalog, names: names)
+        log.level = configuration.logLevel
+        do {
+            signals = try Signals([
+                Signals.terminate, Signals.interrupt, Signals.hangUp, Signals.user1, Signals.user2,
+            ])
+            loop = try EventLoop()
+            finished = try LoopWake()
+        } catch { throw .system(error) }
+
+        let opened = try OpenSources(configuration, names: names)
+        sources = opened.sources
+        timeline = Timeline(origin: opened.captureBeginning == nil ? .system : .capture)
+        clockOffset = opened.captureBeginning.map { $0 - Clock.now } ?? .zero
+
+        let gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
+        do {
+            store = try Store(
+                path: configuration.stateDirectory.map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
+                log: { [log] in log($0, $1) })
+        } catch { throw .store(error.description) }
+        let context = SinkSet.Context(
+            gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
+            store: store, onFinished: { [finished] in finished.event.signal() })
+        sinks = SinkSet(context)
+        road = Road(
+            decoder: decoder,
+            presence: PresenceEngine(
+                settings: configuration.presenceSettings, beacons: configuration.beaconRules,
+                regions: configuration.regionRules))
+    }
+
+    /// Runs until it is told to end, its time is over, or every source has ended.
+    public func run() throws(AgentError) {
+        do {
+            try sinks.start(setup.configuration.sinks.filter(\.isEnabled))
+            try startSources()
+            let beginning = Clock.now
+            end = setup.duration.map { beginning + $0 } ?? .distantFuture
+            nextWatchdog = notify.watchdogInterval.map { beginning + $0 } ?? .distantFuture
+            notify.ready()
+            try loop.run(prepare: { nextDeadline }, timer: { timerFired() })
+        } catch { throw .system(error) }
+        stop()
+    }
+
+    /// The clock of decisions.
+    private var now: MonotonicTime { Clock.now + clockOffset }
+
+    // MARK: The loop
+
+    private func startSources() throws(SystemError) {
+        _ = try loop.add(signals.descriptor) { [unowned self] in takeSignals() }
+        _ = try loop.add(finished.event.number) { [unowned self] in loop.stop() }
+        for source in sources {
+            source.start(at: now, self)
+            if let descriptor = source.descriptor {
+                _ = try loop.add(descriptor) { [unowned self] in source.advance(to: now, self) }
+            }
+        }
+    }
+
+    private var nextDeadline: MonotonicTime {
+        var decision = road.nextDeadline
+        for source in sources { decision = min(decision, source.nextDeadline) }
+        let machine =
+            decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
+        return min(machine, min(end, min(nextHousekeeping, nextWatchdog)))
+    }
+
+    private func timerFired() {
+        let now = self.now
+        for source in sources { source.advance(to: now, self) }
+        road.tick(now) { deliver($0) }
+        let machine = Clock.now
+        if machine >= nextWatchdog { feedWatchdog(machine) }
+        if machine >= nextHousekeeping { keepHouse(machine) }
+        if machine >= end || sources.allSatisfy(\.hasEnded) { loop.stop() }
+    }
+
+    /// Fed while the loop turns, which it does as this is called, and the store's writer does. A dead broker or a dead
+    /// radio is a matter of health: a restart would not cure it.
+    private func feedWatchdog(_ machine: MonotonicTime) {
+        nextWatchdog = machine + (notify.watchdogInterval ?? .seconds(1))
+        if machine - store.heartbeat < Self.storePatience {
+            notify.watchdog()
+        } else {
+            log(.error, "the store's writer is stuck (a disk that does not answer?); the watchdog is not fed")
+        }
+    }
+
+    private func keepHouse(_ machine: MonotonicTime) {
+        let reports = road.reportCount - reportsAtHousekeeping
+        let rate = reports / UInt64(Self.housekeepingInterval.milliseconds / 1000)
+        reportsAtHousekeeping = road.reportCount
+        nextHousekeeping = machine + Self.housekeepingInterval
+        notify.status("\(rate) adv/s, \(road.presentCount) present, \(sinks.summary)")
+    }
+
+    private func takeSignals() {
+        while let signal = signals.take() {
+            switch signal {
+            case Signals.hangUp: reload()
+            case Signals.user1: sinks.reopen()
+            case Signals.user2:
+                log.level = log.level == .debug ? setup.configuration.logLevel : .debug
+                log(.notice, "log level \(log.level.word)")
+            default: loop.stop()
+            }
+        }
+    }
+
+    /// Reads the configuration again. A bad file changes nothing; a sink whose configuration is the same goes on
+    /// undisturbed.
+    private func reload() {
+        guard let load = setup.reload else {
+            return log(.notice, "SIGHUP: there is no configuration file to read again")
+        }
+        notify.reloading()
+        defer { notify.ready() }
+        do {
+            let configuration = try load()
+            log.level = configuration.logLevel
+            road.reconfigure(
+                configuration.presenceSettings, configuration.beaconRules, configuration.regionRules, at: now
+            ) { deliver($0) }
+            try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
+                road.forEachState(at: now) { event in
+                    var event = copy event
+                    timeline.stamp(&event)
+                    body(event)
+                }
+            }
+            if configuration.sources != setup.configuration.sources {
+                log(.warning, "the sources have changed; they are opened at the next start")
+            }
+            log(.notice, "the configuration was read again")
+        } catch {
+            log(.error, "the configuration was not read again, the old one goes on:\n\(error)")
+        }
+    }
+
+    // MARK: The way out
+
+    private func deliver(_ event: borrowing Event) {
+        var event = copy event
+        timeline.stamp(&event)
+        sinks.offer(event)
+    }
+
+    private func stop() {
+        notify.stopping()
+        for source in sources { source.stop() }
+        sinks.stop(within: Self.drainTime)
+        store.close()
+    }
+}
+
+extension Agent: PacketReceiver {
+    func packet(_ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name) {
+        road.receive(packet, at: time, from: adapter) { deliver($0) }
+    }
+
+    func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name) {
+        road.radio(adapter, activity, at: time) { deliver($0) }
+    }
+
+    func state(_ state: Event.AdapterState, at time: MonotonicTime, of adapter: Name) {
+        var event = Event(kind: .adapter, time: time)
+        event.name = adapter
+        event.adapterState = state
+        deliver(event)
+    }
+
+    func failure(_ reason: String, of adapter: Name) {
+        log(.error, reason)
+    }
+}
+
+/// Wakes the loop from another thread.
+private final class LoopWake: Sendable {
+    let event: EventDescriptor
+    init() throws(SystemError) { event = try EventDescriptor() }
+}
+
+/// Why the agent cannot run.
+public enum AgentError: Error, CustomStringConvertible {
+    case system(SystemError)
+    /// A source that is a file.
+    case input(String)
+    /// A source that is a radio.
+    case radio(String)
+    case configuration(String)
+    case store(String)
+
+    public var description: String {
+        switch self {
+        case .system(let error): error.description
+        case .input(let text), .radio(let text), .configuration(let text), .store(let text): text
+        }
+    }
+}

@@ -75,7 +75,7 @@ public struct AgentConfiguration: Sendable {
     }
 
     /// A configured sink.
-    public struct SinkInstance: Sendable {
+    public struct SinkInstance: Sendable, Equatable {
         public var name: String
         /// A kind of the registry.
         public var kind: String
@@ -84,6 +84,19 @@ public struct AgentConfiguration: Sendable {
         public var queueCapacity: Int
         /// The values of its own section.
         public var values: Values
+
+        /// A sink of this kind with everything at its default.
+        public init(kind: String) {
+            self.init(name: kind, kind: kind, isEnabled: true, queueCapacity: 1024, values: Values())
+        }
+
+        init(name: String, kind: String, isEnabled: Bool, queueCapacity: Int, values: Values) {
+            self.name = name
+            self.kind = kind
+            self.isEnabled = isEnabled
+            self.queueCapacity = queueCapacity
+            self.values = values
+        }
     }
 }
 

@@ -109,14 +109,6 @@ public struct Event: Sendable {
         self.time = time
     }
 
-    /// Whether it says in what state a beacon or a region is from now on.
-    public var isState: Bool {
-        switch kind {
-        case .enter, .exit, .regionEnter, .regionExit: true
-        case .sighting, .adapter, .gap: false
-        }
-    }
-
     /// Whether it is delivered at least once and in order; a sighting is worth only its newest value.
     public var isTransition: Bool { kind != .sighting }
 }

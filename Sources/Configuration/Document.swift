@@ -3,19 +3,19 @@
 import BeaconModel
 
 /// Where something stands in a file.
-struct Place {
+public struct Place: Sendable {
     /// From 1.
-    let line: Int
+    public let line: Int
     /// In bytes, from 0; the order of messages.
-    let offset: Int
+    public let offset: Int
 }
 
 /// A value of a JSON document with its place.
 ///
 /// jansson forgets lines and keeps only the last of two equal keys, so the tree is an index of a text that jansson
 /// has accepted: it finds the tokens and their places, and jansson reads what they say.
-struct Node {
-    enum Content {
+public struct Node: Sendable {
+    public indirect enum Content: Sendable {
         case null
         case boolean(Bool)
         case integer(Int64)
@@ -25,24 +25,31 @@ struct Node {
         case object([Member])
     }
 
-    struct Member {
-        let key: String
-        let place: Place
-        let value: Node
+    public struct Member: Sendable {
+        public let key: String
+        public let place: Place
+        public let value: Node
     }
 
-    let content: Content
-    let place: Place
+    public let content: Content
+    public let place: Place
+
+    /// The value of a member, when this is an object that has it; the first of equal keys.
+    public subscript(key: String) -> Node? {
+        guard case .object(let members) = content else { return nil }
+        return members.first { $0.key == key }?.value
+    }
 }
 
 /// A JSON text, read.
-struct Document {
+public struct Document: Sendable {
     /// Configuration is at most a few levels deep; more is a mistake, and a bound for the stack.
     static let maximumDepth = 64
 
-    let root: Node
+    public let root: Node
 
-    init(_ text: [UInt8]) throws(JSONFault) {
+    /// - Throws: what is wrong with the text, and where.
+    public init(_ text: [UInt8]) throws(JSONFault) {
         if text.starts(with: [0xEF, 0xBB, 0xBF]) {
             throw JSONFault(line: 1, column: 1, text: "begins with a byte order mark; save the file without it")
         }

@@ -3,12 +3,12 @@
 import CJansson
 
 /// Where and why a text is no JSON.
-struct JSONFault: Error {
+public struct JSONFault: Error {
     /// From 1.
-    let line: Int
+    public let line: Int
     /// In characters, from 1.
-    let column: Int
-    let text: String
+    public let column: Int
+    public let text: String
 }
 
 /// What jansson is asked: whether a text is JSON, and what a scalar in it says. This file is the only one that knows

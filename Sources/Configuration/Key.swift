@@ -61,7 +61,7 @@ public indirect enum Shape: Sendable {
 }
 
 /// A value as it was read, after its shape was checked.
-public indirect enum Value: Sendable {
+public indirect enum Value: Sendable, Equatable {
     case boolean(Bool)
     case integer(Int64)
     case number(Double)
@@ -160,7 +160,7 @@ public struct Complaints: Sendable {
 }
 
 /// The values of a section, each key either given or at its default.
-public struct Values: Sendable {
+public struct Values: Sendable, Equatable {
     let given: [String: Value]
     /// Where the object begins in its file, for messages that come later; 0 when it came from no file.
     public let line: Int
@@ -173,6 +173,9 @@ public struct Values: Sendable {
     public subscript<Content>(key: Key<Content>) -> Content {
         key.content(given[key.declaration.name] ?? key.declaration.fallback)
     }
+
+    /// Whether the same was written, wherever in the file.
+    public static func == (left: Self, right: Self) -> Bool { left.given == right.given }
 
     /// Whether the person wrote the key.
     public func isGiven<Content>(_ key: Key<Content>) -> Bool {

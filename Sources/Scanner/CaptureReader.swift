@@ -32,8 +32,7 @@ public struct CaptureReader: ~Copyable {
     private var buffer = [UInt8](repeating: 0, count: 1 << 18)
     /// The part of the buffer that was read and not used yet.
     private var unread = 0..<0
-    /// Records read so far.
-    public private(set) var recordCount = 0
+    private var recordCount = 0
     /// Whether the file ended in the middle of a record.
     public private(set) var endedEarly = false
 
@@ -65,11 +64,11 @@ public struct CaptureReader: ~Copyable {
         }
     }
 
-    /// Calls `body` with the next HCI packet, its H4 packet indicator in front, and when it was recorded. Records that
-    /// hold no HCI packet are passed over.
+    /// Calls `body` with the number of the record (from 1), when it was recorded, and the HCI packet in it, its H4 packet
+    /// indicator in front. Records that hold no HCI packet are passed over.
     ///
     /// - Returns: whether there was one.
-    public mutating func next(_ body: (MonotonicTime, Span<UInt8>) -> Void) throws(CaptureError) -> Bool {
+    public mutating func next(_ body: (Int, MonotonicTime, Span<UInt8>) -> Void) throws(CaptureError) -> Bool {
         while true {
             guard try fill(Btsnoop.recordHeaderLength) else { return false }
             let start = unread.lowerBound + Btsnoop.recordHeaderLength
@@ -84,14 +83,14 @@ public struct CaptureReader: ~Copyable {
             let packet = unread.lowerBound + Btsnoop.recordHeaderLength
             unread = packet + length..<unread.upperBound
             if link == .uart {
-                body(record.time, buffer.span.extracting(packet..<packet + length))
+                body(recordCount, record.time, buffer.span.extracting(packet..<packet + length))
                 return true
             }
             if let type = record.packetType(link) {
                 // The octet in front of the packet belongs to the record's header, which has been read: it makes room
                 // for the packet indicator without a copy.
                 buffer[packet - 1] = type.rawValue
-                body(record.time, buffer.span.extracting(packet - 1..<packet + length))
+                body(recordCount, record.time, buffer.span.extracting(packet - 1..<packet + length))
                 return true
             }
         }

@@ -114,6 +114,21 @@ public final class SinkWorker: Sendable {
     /// Whether more than half of the queue is taken. A reader that can wait, as in a replay, waits while it is.
     public var isBehind: Bool { inbox.withQueue { $0.count } > queueCapacity / 2 }
 
+    /// Makes a state known that was reached before this sink was there.
+    public func prime(_ event: borrowing Event) {
+        let event = copy event
+        guard roles.contains(.states), StateTable.holds(event) else { return }
+        inbox.offer { $0.offerState(event) }
+    }
+
+    /// The sink has ended for good: its reader went away, or it could not be made.
+    public var hasEnded: Bool {
+        switch counters.state {
+        case .failed, .finished: true
+        case .starting, .open, .waiting: false
+        }
+    }
+
     /// SIGUSR1: the sink closes its files and opens them again, before the next batch.
     public func reopen() { inbox.reopen() }
 

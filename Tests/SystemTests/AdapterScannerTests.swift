@@ -108,7 +108,8 @@ import Testing
         #expect(
             controller.changes == [
                 .failed(
-                    reason: "LE Set Scan Parameters: command disallowed (0x0C); another program (bluetoothd?) may be scanning"
+                    reason:
+                        "LE Set Scan Parameters: command disallowed (0x0C); another program (bluetoothd?) may be scanning"
                 )
             ])
         controller.scanner.stop()

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+
+/// Takes what a source of packets hands out: the first room of the road.
+protocol PacketReceiver: AnyObject {
+    func packet(_ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name)
+    func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name)
+    func state(_ state: Event.AdapterState, at time: MonotonicTime, of adapter: Name)
+    /// The source failed for good, and why.
+    func failure(_ reason: String, of adapter: Name)
+}
+
+/// Where packets come from, driven by the agent's loop.
+protocol PacketSource: AnyObject {
+    /// Begins. Packets have times on the agent's clock, which reads `now`.
+    func start(at now: MonotonicTime, _ receiver: any PacketReceiver)
+    /// When it wants ``advance(to:_:)`` to be called; `distantFuture` for a source that only waits for a descriptor.
+    var nextDeadline: MonotonicTime { get }
+    /// Hands out what is due.
+    func advance(to now: MonotonicTime, _ receiver: any PacketReceiver)
+    /// A descriptor to wait for; ``advance(to:_:)`` is called when it can be read.
+    var descriptor: Int32? { get }
+    /// Nothing will come any more.
+    var hasEnded: Bool { get }
+    /// Lets go of the radio.
+    func stop()
+}
+
+extension PacketSource {
+    var descriptor: Int32? { nil }
+    func stop() {}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import LinuxIO
+import SinkKit
+import SinkRuntime
+import Store
+
+/// The sinks of a run: each with its worker, and the outbox from which the durable ones read.
+final class SinkSet {
+    struct Context {
+        var gateway: String
+        var vocabulary: Vocabulary
+        var version: String
+        var registry: SinkRegistry
+        var log: Log
+        /// nil when transitions need not outlive the process.
+        var store: Store?
+        /// Called on a worker's thread when the reader of a sink went away.
+        var onFinished: @Sendable () -> Void
+    }
+
+    private let context: Context
+    private var members: [(instance: AgentConfiguration.SinkInstance, worker: SinkWorker)] = []
+    private var keepsTransitions = false
+
+    init(_ context: Context) { self.context = context }
+
+    func start(_ instances: [AgentConfiguration.SinkInstance]) throws(SystemError) {
+        for instance in instances {
+            guard let registration = context.registry[instance.kind] else { continue }
+            let log = context.log
+            let sinkContext = SinkContext(
+                name: instance.name, gateway: context.gateway, vocabulary: context.vocabulary,
+                version: context.version, log: { log($0, "sink \(instance.name): \($1)") }, isStopping: { false },
+                now: { Clock.now })
+            let worker = try SinkWorker(
+                registration: registration, configuration: instance.values, context: sinkContext,
+                queueCapacity: instance.queueCapacity, source: context.store, onFinished: context.onFinished)
+            members.append((instance, worker))
+            keepsTransitions = keepsTransitions || registration.descriptor.isDurable && context.store != nil
+            try worker.start()
+        }
+    }
+
+    /// Keeps the sinks whose configuration is the same, ends the others, and starts what is new with the present states.
+    func change(
+        to instances: [AgentConfiguration.SinkInstance], states: ((borrowing Event) -> Void) -> Void
+    ) throws(SystemError) {
+        let old = members
+        members = old.filter { member in instances.contains { $0 == member.instance } }
+        Self.stop(
+            old.filter { member in !instances.contains { $0 == member.instance } }.map(\.worker), within: .seconds(1))
+        let kept = members.map(\.worker.name)
+        try start(instances.filter { !kept.contains($0.name) })
+        for member in members where !kept.contains(member.worker.name) {
+            states { member.worker.prime($0) }
+        }
+    }
+
+    /// Hands an event to every sink that wants it; never waits.
+    func offer(_ event: borrowing Event) {
+        if keepsTransitions, event.isTransition { context.store?.append(copy event) }
+        for member in members { member.worker.offer(event) }
+    }
+
+    func reopen() {
+        for member in members { member.worker.reopen() }
+    }
+
+    func stop(within time: TimeInterval) {
+        Self.stop(members.map(\.worker), within: time)
+        members = []
+    }
+
+    /// One line: each sink with its state.
+    var summary: String {
+        members.map { member in
+            switch member.worker.counters.state {
+            case .open: "\(member.worker.name) open"
+            case .starting: "\(member.worker.name) starting"
+            case .waiting: "\(member.worker.name) waiting"
+            case .failed: "\(member.worker.name) failed"
+            case .finished: "\(member.worker.name) finished"
+            }
+        }.joined(separator: ", ")
+    }
+
+    private static func stop(_ workers: [SinkWorker], within time: TimeInterval) {
+        let deadline = Clock.now + time
+        for worker in workers { worker.stop(deadline: deadline) }
+        for worker in workers { _ = worker.join() }
+    }
+}
