@@ -11,8 +11,9 @@ import Synchronization
 /// The loop's thread offers events and never waits; the worker's thread makes the sink, opens it, writes batches and
 /// recovers from failures. A slow or dead destination costs this sink's deliveries and nobody else's.
 public final class SinkWorker: Sendable {
-    /// How long after the deadline of ``stop(deadline:)`` a sink may take to say good-bye: a round trip to a broker.
-    public static let closingTime = TimeInterval.seconds(1)
+    /// How long after the deadline of ``stop(deadline:)`` a sink may take to notice it and to say good-bye: a second for
+    /// an answer that is on its way, and one for the last round trip.
+    public static let closingTime = TimeInterval.seconds(2)
 
     /// Beacons and regions of which the state is known: as many beacons as presence tracks.
     private static let stateCapacity = 10_000

@@ -11,14 +11,14 @@ public import SinkKit
 /// it wrote with what the destination has. It needs no test library: it returns what is wrong.
 ///
 /// ```swift
-/// let violations = SinkConformance(readBack: { linesOfTheFile() })
-///     .violations(of: SinkRegistration(FileSink.self), configuration: values)
-/// #expect(violations.isEmpty)
+/// let violations = SinkConformance.verify(
+///     SinkRegistration(FileSink.self), configuration: values, readBack: { linesOfTheFile() })
+/// #expect(violations.isEmpty, "\(violations)")
 /// ```
 ///
 /// Every event that the kit makes has an alias of its own (`conformance-17`), and what the destination has of it must
 /// contain that alias.
-public struct SinkConformance {
+public enum SinkConformance {
     /// A promise that was not kept.
     public struct Violation: CustomStringConvertible, Sendable {
         /// What the kit did.
@@ -32,20 +32,17 @@ public struct SinkConformance {
     /// Events of the large batch: the longest batch of the runtime.
     public static let largeBatch = 128
 
-    private let gateway: String
-    private let readBack: (() -> [String])?
-
+    /// Runs all checks; an empty list means that the sink keeps its promises.
+    ///
     /// - Parameters:
+    ///   - configuration: the values of the sink's own section.
     ///   - gateway: the gateway's id in topics and payloads.
     ///   - readBack: everything that the destination has so far, one text an event, in order; nil for a destination
     ///     that cannot be asked. Called right after a write has returned: a reader that needs a moment waits in it.
-    public init(gateway: String = "conformance", readBack: (() -> [String])?) {
-        self.gateway = gateway
-        self.readBack = readBack
-    }
-
-    /// Runs all checks; an empty list means that the sink keeps its promises.
-    public func violations(of registration: SinkRegistration, configuration: Values) -> [Violation] {
+    public static func verify(
+        _ registration: SinkRegistration, configuration: Values, gateway: String = "conformance",
+        readBack: (() -> [String])?
+    ) -> [Violation] {
         var run = Run(registration.descriptor, gateway: gateway, readBack: readBack)
         run.checkDescriptor()
         run.checkLife(registration, configuration)

@@ -79,15 +79,16 @@ private struct FlawedSink: ~Copyable, Sink {
     @Test(arguments: Flaw.allCases) func theKitFindsEachFlaw(flaw: Flaw) {
         FlawedSink.flaw.withLock { $0 = flaw }
         FlawedSink.destination.withLock { $0 = [] }
-        let violations = SinkConformance(readBack: { FlawedSink.destination.withLock { $0 } })
-            .violations(of: SinkRegistration(FlawedSink.self), configuration: Values())
+        let violations = SinkConformance.verify(
+            SinkRegistration(FlawedSink.self), configuration: Values(),
+            readBack: { FlawedSink.destination.withLock { $0 } })
         #expect(violations.isEmpty == (flaw == .none), "\(flaw): \(violations)")
     }
 
     @Test func theNullSinkKeepsTheContractAndCounts() throws {
         let lines = Mutex<[String]>([])
         let registration = SinkRegistration(NullSink.self)
-        #expect(SinkConformance(readBack: nil).violations(of: registration, configuration: Values()).isEmpty)
+        #expect(SinkConformance.verify(registration, configuration: Values(), readBack: nil).isEmpty)
         let sink = try registration.make(
             Values(), Samples.context("nothing", log: { _, line in lines.withLock { $0.append(line) } }))
         try sink.open()

@@ -26,8 +26,9 @@ import Testing
 
     @Test func keepsTheContract() throws {
         let folder = try Folder()
-        let violations = SinkConformance(readBack: { folder.lines("events") })
-            .violations(of: SinkRegistration(JSONSink.self), configuration: values(folder.file("events")))
+        let violations = SinkConformance.verify(
+            SinkRegistration(JSONSink.self), configuration: values(folder.file("events")),
+            readBack: { folder.lines("events") })
         #expect(violations.isEmpty, "\(violations)")
     }
 

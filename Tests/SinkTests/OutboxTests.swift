@@ -58,8 +58,10 @@ import Testing
         #expect(eventually { outbox.cursor(of: "outage") == 2000 })
         #expect(worker.stopAndJoin())
         #expect(script.written.filter { $0.role == .transitions }.map(\.sequence) == Array(1...2000))
-        #expect(worker.counters.transitions.isBalanced)
-        #expect(worker.counters.transitions.written == 2000)
+        let counts = worker.counters.transitions
+        #expect(counts.isBalanced)
+        #expect(counts.offered == 2000)
+        #expect(counts.written == 2000)
     }
 
     @Test func whatIsWrittenAgainSaysSo() throws {

@@ -68,6 +68,7 @@ import Testing
         #expect(counters.sightings.rejected == count(record.rejected, .sightings))
         #expect(counters.states.written == count(record.written, .states))
         #expect(counters.transitions.written + counters.transitions.rejected == UInt64(total))
+        #expect(counters.total.inFlight == 0)
         // In order, and each one once: what was accepted is never written again.
         let times = record.written.filter { $0.role == .transitions }.map(\.event.time)
         #expect(times == times.sorted())

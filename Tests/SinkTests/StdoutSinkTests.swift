@@ -49,9 +49,9 @@ private struct RedirectedSink: ~Copyable, Sink {
         let descriptor = unsafe Foundation.open(folder.file("out"), O_WRONLY | O_CREAT | O_APPEND, 0o600)
         defer { close(descriptor) }
         RedirectedSink.target.withLock { $0 = descriptor }
-        let violations = SinkConformance(readBack: { folder.lines("out") })
-            .violations(
-                of: SinkRegistration(RedirectedSink.self), configuration: Values(given: ["format": .text(format)]))
+        let violations = SinkConformance.verify(
+            SinkRegistration(RedirectedSink.self), configuration: Values(given: ["format": .text(format)]),
+            readBack: { folder.lines("out") })
         #expect(violations.isEmpty, "\(violations)")
     }
 
@@ -149,11 +149,11 @@ private struct RedirectedSink: ~Copyable, Sink {
         #expect(
             lines == [
                 "2023-11-14 22:13:20.123Z  enter         kitchen                       ee:00:00:02  -61 dBm   "
-                    + "fair       near       1.9 m   ",
+                    + "fair       near       1.9 m",
                 "2023-11-14 22:13:20.123Z  exit          kitchen                       ee:00:00:02  -61 dBm   "
                     + "fair       near       1.9 m     timeout after 20.0 s",
                 "2023-11-14 22:13:20.999Z  sighting      ibeacon fda50693…/1/65535     ee:00:ff:ff  -61 dBm   "
-                    + "fair       near       1.9 m   ",
+                    + "fair       near       1.9 m",
                 "2023-11-14 22:13:20.000Z  region_exit   office                        0 inside",
             ])
     }

@@ -30,7 +30,7 @@ struct TextFormatter: Sendable {
         case .gap:
             columns.append("\(event.gap.first) to \(event.gap.last) are missing", width: 0)
         }
-        return Array(columns.text.utf8)
+        return columns.line
     }
 
     private func appendBeacon(_ event: borrowing Event, _ columns: inout Columns) {
@@ -78,7 +78,12 @@ struct TextFormatter: Sendable {
 
 /// Columns of a line, each padded to its width and two spaces apart.
 private struct Columns {
-    var text: String
+    private var text: String
+
+    init(text: String) { self.text = text }
+
+    /// Without the padding of the last column.
+    var line: [UInt8] { Array(text.utf8.reversed().drop { $0 == UInt8(ascii: " ") }.reversed()) }
 
     /// - Parameter width: 0 for the last column.
     mutating func append(_ column: String, width: Int) {
