@@ -71,7 +71,8 @@ let package = Package(
 
         // The host.
         library(
-            "Agent", "HCI", "BeaconModel", "BeaconFormats", "Presence", "Simulation", "Configuration", "Crypto", "LinuxIO",
+            "Agent", "HCI", "BeaconModel", "BeaconFormats", "Presence", "Simulation", "Configuration", "Crypto",
+            "LinuxIO",
             "Scanner", "Store", "SinkKit", "SinkRuntime"),
         .executableTarget(
             name: "beacond",

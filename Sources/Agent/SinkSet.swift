@@ -59,8 +59,11 @@ final class SinkSet {
     }
 
     /// Hands an event to every sink that wants it; never waits.
-    func offer(_ event: borrowing Event) {
-        if keepsTransitions, event.isTransition { context.store?.append(copy event) }
+    func offer(_ event: Event) {
+        // A stranger is worth no record: a flood of made-up beacons must not reach the disk.
+        if keepsTransitions, event.isTransition, event.identity == nil || event.isConfigured {
+            context.store?.append(event)
+        }
         for member in members { member.worker.offer(event) }
     }
 

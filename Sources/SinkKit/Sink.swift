@@ -98,7 +98,7 @@ public struct SinkContext: Sendable {
     public let vocabulary: Vocabulary
     /// Version of the program, for a birth message.
     public let version: String
-    /// Writes a line to the log.
+    /// Writes a line to the log; the host puts the name of the sink in front.
     public let log: @Sendable (LogLevel, String) -> Void
     /// Whether the program ends and the time to deliver what waits is over: a wait for an answer must be cut short.
     public let isStopping: @Sendable () -> Bool

@@ -5,8 +5,9 @@ public import BeaconModel
 /// How long to wait before the next try: decorrelated jitter, so that a thousand gateways whose broker restarts do not
 /// come back in the same second.
 ///
-/// Each wait is drawn between `base` and three times the one before it, at most `limit`. After the destination has
-/// worked for `stableTime` it starts from `base` again.
+/// Each wait is drawn between `base` and three times the one before it, at most `limit`, and at most as long as the
+/// destination has been away already (4 s at first): what was away for a moment is met again within moments. After the
+/// destination has worked for `stableTime` it starts from `base` again.
 public struct Backoff: Sendable {
     public let base: TimeInterval
     public let limit: TimeInterval
@@ -14,14 +15,19 @@ public struct Backoff: Sendable {
     private var random: SplitMix64
     private var previous: TimeInterval
     private var workingSince: MonotonicTime?
+    private var failingSince: MonotonicTime?
+
+    /// Longest wait while an outage is short: a broker that restarts is met again within 5 s.
+    private static let shortLimit = TimeInterval.seconds(4)
 
     /// - Parameters:
     ///   - base: shortest wait: a broker that restarts is back within seconds.
     ///   - limit: longest wait: after a long outage a gateway should be back within a minute.
-    ///   - stableTime: a destination that accepts and fails again at once must not be asked every second.
+    ///   - stableTime: a destination that accepts and fails again at once must not be asked every second; one that worked
+    ///     this long was well.
     ///   - seed: the same seed gives the same waits.
     public init(
-        base: TimeInterval = .seconds(1), limit: TimeInterval = .seconds(60), stableTime: TimeInterval = .seconds(60),
+        base: TimeInterval = .seconds(1), limit: TimeInterval = .seconds(60), stableTime: TimeInterval = .seconds(2),
         seed: UInt64 = .random(in: .min ... .max)
     ) {
         self.base = base
@@ -38,9 +44,16 @@ public struct Backoff: Sendable {
 
     /// It failed at `now`: how long to wait.
     public mutating func delay(at now: MonotonicTime) -> TimeInterval {
-        if let since = workingSince, now - since >= stableTime { previous = base }
+        if let since = workingSince {
+            if now - since >= stableTime { previous = base }
+            failingSince = nil
+        }
         workingSince = nil
-        let longest = min(limit.nanoseconds, previous.nanoseconds.multipliedReportingOverflow(by: 3).partialValue)
+        let away = now - (failingSince ?? now)
+        failingSince = failingSince ?? now
+        let longest = min(
+            min(limit, max(Self.shortLimit, away)).nanoseconds,
+            previous.nanoseconds.multipliedReportingOverflow(by: 3).partialValue)
         let delay = Int64.random(in: base.nanoseconds...max(base.nanoseconds, longest), using: &random)
         previous = TimeInterval(nanoseconds: delay)
         return previous

@@ -8,7 +8,6 @@ struct FailureReport {
     /// Quiet time between two lines about losses or refusals: each may happen for every event.
     private static let quietTime = TimeInterval.seconds(60)
 
-    private let name: String
     private let log: @Sendable (LogLevel, String) -> Void
     private var lastFailure = ""
     /// Whether the log knows of the failure that goes on.
@@ -17,8 +16,7 @@ struct FailureReport {
     private var refusals = Throttle(quietTime: FailureReport.quietTime)
     private var dropped: UInt64 = 0
 
-    init(name: String, log: @escaping @Sendable (LogLevel, String) -> Void) {
-        self.name = name
+    init(log: @escaping @Sendable (LogLevel, String) -> Void) {
         self.log = log
     }
 
@@ -28,17 +26,17 @@ struct FailureReport {
         isKnown = isKnown || isNews
         log(
             isNews ? .warning : .debug,
-            "sink \(name): \(error); trying again in \((delay.seconds * 10).rounded() / 10) s")
+            "\(error); trying again in \((delay.seconds * 10).rounded() / 10) s")
     }
 
     mutating func recovered() {
-        log(isKnown ? .notice : .debug, "sink \(name): works again")
+        log(isKnown ? .notice : .debug, "works again")
         isKnown = false
     }
 
     mutating func rejected(_ error: SinkError, at now: MonotonicTime) {
         guard let count = refusals.add(1, at: now) else { return }
-        log(.warning, "sink \(name): \(count) refused, the last one because of \(error)")
+        log(.warning, "\(count) refused, the last one because of \(error)")
     }
 
     /// Looks whether events were dropped since it last looked.
@@ -48,7 +46,7 @@ struct FailureReport {
         guard let count = losses.add(total - dropped, at: now) else { return }
         log(
             .warning,
-            "sink \(name): \(count) events dropped, because the sink is slower than they come "
+            "\(count) events dropped, because the sink is slower than they come "
                 + "(in all \(counters.transitions.dropped) transitions, \(counters.sightings.dropped) sightings)")
     }
 }

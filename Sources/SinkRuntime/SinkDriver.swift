@@ -52,7 +52,7 @@ final class SinkDriver {
         self.servicesConnection = servicesConnection
         self.source = source
         self.backoff = backoff
-        report = FailureReport(name: context.name, log: context.log)
+        report = FailureReport(log: context.log)
     }
 
     /// Runs until the end.
@@ -61,7 +61,7 @@ final class SinkDriver {
         do throws(SinkError) {
             sink = try registration.make(configuration, context)
         } catch {
-            context.log(.error, "sink \(context.name): \(error)")
+            context.log(.error, "\(error)")
             inbox.withQueue { $0.failed(error.description) }
             _ = finish(.failed(reason: error.description))
             return .couldNotBeMade
@@ -70,7 +70,7 @@ final class SinkDriver {
         sink.close(isFinal: true)
         let lost = finish(.finished)
         if lost > 0, ending == .stopped {
-            context.log(.warning, "sink \(context.name): stopped before \(lost) events could be delivered")
+            context.log(.warning, "stopped before \(lost) events could be delivered")
         }
         return ending
     }
@@ -130,7 +130,7 @@ final class SinkDriver {
         inbox.withQueue { $0.connected() }
         // A request to reopen that came before is fulfilled by this.
         _ = inbox.takeReopenRequest()
-        context.log(isFailing ? .debug : .info, "sink \(context.name): open")
+        context.log(isFailing ? .debug : .info, "open")
         worked()
     }
 
@@ -203,7 +203,7 @@ final class SinkDriver {
             }
         } catch {
             inbox.withQueue { $0.failed("read the store: \(error)") }
-            context.log(.error, "sink \(context.name): read the store: \(error)")
+            context.log(.error, "read the store: \(error)")
         }
     }
 

@@ -5,13 +5,23 @@ import SinkRuntime
 import Testing
 
 @Suite struct BackoffTests {
+    /// The waits of an outage that began at zero, one behind the other.
+    private func waits(_ count: Int, seed: UInt64) -> [(start: MonotonicTime, delay: TimeInterval)] {
+        var backoff = Backoff(seed: seed)
+        var now = MonotonicTime.zero
+        return (0..<count).map { _ in
+            let start = now
+            let delay = backoff.delay(at: now)
+            now = now + delay
+            return (start, delay)
+        }
+    }
+
     @Test(arguments: [UInt64(1), 2, 3, 77])
     func eachWaitLiesBetweenTheBaseAndThreeTimesTheLast(seed: UInt64) {
-        var backoff = Backoff(seed: seed)
         var previous = TimeInterval.seconds(1)
         var longest = TimeInterval.zero
-        for _ in 0..<500 {
-            let delay = backoff.delay(at: .zero)
+        for (_, delay) in waits(500, seed: seed) {
             #expect(delay >= .seconds(1))
             #expect(delay <= .seconds(60))
             #expect(delay.nanoseconds <= previous.nanoseconds * 3)
@@ -21,22 +31,28 @@ import Testing
         #expect(longest > .seconds(30))
     }
 
+    @Test func whatWasAwayForAMomentIsMetAgainWithinMoments() {
+        for seed in UInt64(0)..<200 {
+            for (start, delay) in waits(20, seed: seed) {
+                #expect(delay <= max(.seconds(4), start - .zero))
+            }
+        }
+    }
+
     @Test func itStartsAgainOnlyAfterAStableTime() {
         // With seeds enough that the bounds of the first wait cannot be met by chance.
-        for seed in UInt64(0)..<50 {
+        func delayAfterWorking(for time: TimeInterval, seed: UInt64) -> TimeInterval {
             var backoff = Backoff(seed: seed)
-            for _ in 0..<20 { _ = backoff.delay(at: .zero) }
-            backoff.works(at: MonotonicTime(nanoseconds: 0))
-            backoff.works(at: MonotonicTime(nanoseconds: 40_000_000_000))
-            #expect(backoff.delay(at: MonotonicTime(nanoseconds: 60_000_000_000)) <= .seconds(3))
+            var now = MonotonicTime.zero
+            for _ in 0..<20 { now = now + backoff.delay(at: now) }
+            backoff.works(at: now)
+            backoff.works(at: now + .seconds(1))
+            return backoff.delay(at: now + time)
         }
-        let delays = (UInt64(0)..<50).map { seed in
-            var backoff = Backoff(seed: seed)
-            for _ in 0..<20 { _ = backoff.delay(at: .zero) }
-            backoff.works(at: .zero)
-            return backoff.delay(at: MonotonicTime(nanoseconds: 59_000_000_000))
-        }
-        #expect(delays.contains { $0 > .seconds(3) })
+        #expect((UInt64(0)..<50).allSatisfy { delayAfterWorking(for: .seconds(2), seed: $0) <= .seconds(3) })
+        let unstable = (UInt64(0)..<50).map { delayAfterWorking(for: .milliseconds(1999), seed: $0) }
+        #expect(unstable.contains { $0 > .seconds(3) })
+        #expect(unstable.allSatisfy { $0 <= .seconds(4) }, "what worked a moment ago is met again within moments")
     }
 
     @Test func gatewaysDoNotWaitTheSame() {
