@@ -92,6 +92,7 @@ final class Driver {
         var event = Event(kind: kind, time: Clock.now)
         event.wallTime = WallTime(milliseconds: 1_790_000_000_000)
         event.identity = identity
+        event.isConfigured = true
         event.address = DeviceAddress(value: 0x0011_2233_4455, kind: .randomDevice)
         event.signal = Signal(last: -60, filtered: -61.5, minimum: -70, maximum: -55, count: 7)
         event.measuredPower = -59

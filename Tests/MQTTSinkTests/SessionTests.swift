@@ -153,7 +153,7 @@ import Testing
             try driver.write(driver.transitions(1...200))
             broker.kill()
             #expect(driver.failure(driver.transitions(1...200))?.isDisconnected == true)
-            for _ in 0..<5 { #expect(Driver.failure { try driver.open() } != nil) }
+            for _ in 0..<100 { #expect(Driver.failure { try driver.open() } != nil) }
             try broker.start()
         }
         func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }

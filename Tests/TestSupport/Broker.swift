@@ -17,7 +17,7 @@ public final class Broker: @unchecked Sendable {
     public let folder: URL
 
     private let configuration: URL
-    private var process: Process?
+    private let process = Mutex<Process?>(nil)
 
     /// Starts one.
     ///
@@ -57,7 +57,7 @@ public final class Broker: @unchecked Sendable {
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()
-        self.process = process
+        self.process.withLock { $0 = process }
         let deadline = Date.now.addingTimeInterval(20)
         while !Self.accepts(port) {
             guard process.isRunning, Date.now < deadline else {
@@ -67,23 +67,25 @@ public final class Broker: @unchecked Sendable {
         }
     }
 
-    /// SIGKILL.
+    /// SIGKILL; returns when it is gone, whichever thread asked first.
     public func kill() {
-        guard let process else { return }
-        signal(SIGCONT)
-        signal(SIGKILL)
-        process.waitUntilExit()
-        self.process = nil
+        process.withLock { process in
+            guard let running = process else { return }
+            Self.signal(running, SIGCONT)
+            Self.signal(running, SIGKILL)
+            running.waitUntilExit()
+            process = nil
+        }
     }
 
     /// SIGSTOP: the kernel still takes bytes for it, nobody answers. A black hole.
-    public func pause() { signal(SIGSTOP) }
+    public func pause() { process.withLock { $0.map { Self.signal($0, SIGSTOP) } } }
 
     /// SIGCONT.
-    public func resume() { signal(SIGCONT) }
+    public func resume() { process.withLock { $0.map { Self.signal($0, SIGCONT) } } }
 
-    private func signal(_ number: Int32) {
-        if let process, process.isRunning { Glibc.kill(process.processIdentifier, number) }
+    private static func signal(_ process: Process, _ number: Int32) {
+        if process.isRunning { Glibc.kill(process.processIdentifier, number) }
     }
 
     // MARK: Parts
@@ -164,9 +166,9 @@ public final class Subscriber: @unchecked Sendable {
     private let process = Process()
     private let received = Mutex<(rest: [UInt8], messages: [Message])>(([], []))
 
-    /// Subscribes at QoS 1, and returns when the subscription stands; what the broker retains comes first.
+    /// Subscribes, and returns when the subscription stands; what the broker retains comes first.
     public init(
-        _ broker: Broker, _ topic: String = "#", username: String? = nil, password: String? = nil
+        _ broker: Broker, _ topic: String = "#", quality: Int = 1, username: String? = nil, password: String? = nil
     ) throws {
         // Published until it is heard: then the subscription stands, and nothing that comes later is missed.
         let marker = "marker/\(UUID().uuidString)"
@@ -175,7 +177,8 @@ public final class Subscriber: @unchecked Sendable {
         if let username { login += ["-u", username] }
         if let password { login += ["-P", password] }
         process.arguments =
-            ["-h", "127.0.0.1", "-p", "\(broker.port)", "-V", "5", "--retain-as-published", "-q", "1"] + login + [
+            ["-h", "127.0.0.1", "-p", "\(broker.port)", "-V", "5", "--retain-as-published", "-q", "\(quality)"] + login
+            + [
                 "-t", topic, "-t", marker, "-F", "%j",
             ]
         let pipe = Pipe()

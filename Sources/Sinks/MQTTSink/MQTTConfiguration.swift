@@ -69,6 +69,7 @@ struct MQTTConfiguration {
     var keepalive: Int32
     /// nil: whichever the broker speaks.
     var version: MQTTVersion?
+    var publishesUnknown: Bool
 
     init(_ values: Values, gateway: String) {
         host = values[Self.host]
@@ -78,6 +79,7 @@ struct MQTTConfiguration {
         passwordFile = values[Self.passwordFile]
         topicPrefix = values[Self.topicPrefix]
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
+        publishesUnknown = values[Self.publishUnknown]
         version =
             switch values[Self.protocolVersion] {
             case "5": .v5

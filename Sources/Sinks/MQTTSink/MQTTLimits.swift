@@ -28,9 +28,9 @@ struct MQTTLimits {
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60
 
-    /// Bytes that may wait in the socket. The kernel doubles the number for its own book-keeping, so that about 256 KiB
-    /// can stand before a transition.
-    var sendBuffer: Int32 = 131_072
+    /// Bytes that may wait in the socket. The kernel doubles the number for its own book-keeping, so that at most 128 KiB
+    /// stand before a transition: about 15 s on a line of 70 kbit/s.
+    var sendBuffer: Int32 = 65_536
 
     /// Milliseconds for which sent bytes may stay unacknowledged by the other machine (TCP_USER_TIMEOUT).
     var userTimeout: Int32 = 30_000

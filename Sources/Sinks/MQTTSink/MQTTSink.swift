@@ -204,6 +204,10 @@ public struct MQTTSink: ~Copyable, Sink {
         let connection = try current()
         while window.next < batch.count, window.refusal == nil {
             let delivery = batch.deliveries[window.next]
+            guard isWanted(delivery.event) else {
+                window.handOver()
+                continue
+            }
             if delivery.role == .sightings {
                 guard try waitForRoom(connection) else { return false }
             } else {
@@ -238,6 +242,17 @@ public struct MQTTSink: ~Copyable, Sink {
             encoder.encode(delivery, stream: stream, into: &writer)
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false), at: context.now())
+        }
+    }
+
+    /// Of beacons that the configuration does not name, nothing but sightings is published, and those only on demand:
+    /// every passer-by would leave a retained topic at the broker for ever. The outbox may hold their transitions for
+    /// other sinks.
+    private func isWanted(_ event: borrowing Event) -> Bool {
+        switch event.kind {
+        case .sighting: event.isConfigured || configuration.publishesUnknown
+        case .enter, .exit: event.isConfigured
+        case .regionEnter, .regionExit, .adapter, .gap: true
         }
     }
 
