@@ -45,14 +45,18 @@ import Testing
     }
 
     @Test func `a password needs a user`() {
-        func complaints(_ given: [String: Value]) -> [String?] {
-            var complaints = Complaints()
-            MQTTConfiguration.section.check(Values(given: given), &complaints)
-            return complaints.items.map(\.key)
+        func paths(_ text: String) -> [String] {
+            do throws(ConfigurationError) {
+                _ = try ConfigurationReader.read(
+                    Array(text.utf8), file: "test.json", section: MQTTConfiguration.section)
+                return []
+            } catch {
+                return error.problems.map(\.path)
+            }
         }
-        #expect(complaints(["password_file": .text("/a")]) == ["password_file"])
-        #expect(complaints(["password_file": .text("/a"), "username": .text("u")]).isEmpty)
-        #expect(complaints(["username": .text("u")]).isEmpty)
+        #expect(paths(#"{"password_file": "/a"}"#) == ["$.password_file"])
+        #expect(paths(#"{"password_file": "/a", "username": "u"}"#).isEmpty)
+        #expect(paths(#"{"username": "u"}"#).isEmpty)
     }
 }
 

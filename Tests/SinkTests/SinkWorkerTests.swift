@@ -216,7 +216,7 @@ import Testing
         #expect(worker.stopAndJoin(within: .seconds(60)))
         #expect(Clock.now - started < .seconds(30))
         #expect(worker.counters.transitions.dropped == 1)
-        #expect(lines.withLock { $0.last } == "sink unreachable: stopped before 1 events could be delivered")
+        #expect(lines.withLock { $0.last } == "stopped before 1 events could be delivered")
         #expect(script.record.calls.last == "close finally")
     }
 
