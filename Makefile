@@ -26,7 +26,8 @@ FORMATTED := Package.swift Sources Tests
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
 .PHONY: help packages build release demo test unit-tests check-unit check-broker test-kills check lint format \
-	check-linkage check-allocations check-captures install clean
+	check-linkage check-allocations check-captures reference \
+	install clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +67,10 @@ lint: ## Whether the sources are formatted
 
 format: ## Formats the sources
 	$(SWIFT) format format --in-place --parallel --recursive $(FORMATTED)
+
+reference: build ## The tables of docs/configuration.md, from the declarations
+	@$(DEBUG) schema --markdown >.build/keys.md
+	sed -i -e '/^<!-- keys -->$$/r .build/keys.md' -e '/^<!-- keys -->$$/,/^<!-- end of keys -->$$/{//!d}' docs/configuration.md
 
 check-linkage: release ## No Foundation in the release binary, and its size
 	$(HARNESS)/check_linkage.sh $(RELEASE)

@@ -35,7 +35,8 @@ let package = Package(
         .executable(name: "beacond", targets: ["beacond"]),
         .library(name: "SinkKit", targets: ["SinkKit", "BeaconModel", "Configuration"]),
         .library(name: "SinkTestKit", targets: ["SinkTestKit"]),
-        .library(name: "BeacondAgent", targets: ["Agent"]),
+        .library(name: "BeacondAgent", targets: ["Agent", "BeaconFormats", "LinuxIO"]),
+        .library(name: "StockSinks", targets: ["StdoutSink", "JSONSink", "NullSink", "MQTTSink"]),
     ],
     targets: [
         // C libraries, from Debian.
@@ -88,8 +89,8 @@ let package = Package(
             swiftSettings: settings),
         tests("CoreTests", "BeaconModel", "HCI", "BeaconFormats", "Presence", "Simulation", "Crypto", "TestSupport"),
         tests(
-            "ConfigurationTests", "Agent", "BeaconModel", "BeaconFormats", "Configuration", "Simulation", "SinkKit",
-            "TestSupport"),
+            "ConfigurationTests", "Agent", "BeaconModel", "BeaconFormats", "Configuration", "Presence", "Simulation",
+            "SinkKit", "TestSupport"),
         tests("StoreTests", "BeaconModel", "BeaconFormats", "LinuxIO", "Store", "TestSupport"),
         tests(
             "SinkTests", "BeaconModel", "BeaconFormats", "Configuration", "JSONSink", "LinuxIO", "NullSink", "SinkKit",
@@ -97,6 +98,7 @@ let package = Package(
         tests(
             "MQTTSinkTests", "BeaconModel", "BeaconFormats", "Configuration", "LinuxIO", "MQTTSink", "SinkKit",
             "SinkTestKit", "TestSupport"),
-        tests("SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Scanner", "TestSupport"),
+        tests(
+            "SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Scanner", "TestSupport", "beacond"),
     ]
 )

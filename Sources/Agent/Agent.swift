@@ -97,8 +97,8 @@ public final class Agent {
         road = Road(
             decoder: decoder,
             presence: PresenceEngine(
-                settings: configuration.presenceSettings, beacons: configuration.beaconRules,
-                regions: configuration.regionRules))
+                settings: configuration.presence, beacons: configuration.beacons,
+                regions: configuration.regions))
     }
 
     /// Runs until it is told to end, its time is over, or every source has ended.
@@ -193,7 +193,7 @@ public final class Agent {
             let configuration = try load()
             log.level = configuration.logLevel
             road.reconfigure(
-                configuration.presenceSettings, configuration.beaconRules, configuration.regionRules, at: now
+                configuration.presence, configuration.beacons, configuration.regions, at: now
             ) { deliver($0) }
             try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
                 road.forEachState(at: now) { event in

@@ -3,6 +3,7 @@
 public import BeaconModel
 public import Configuration
 public import LinuxIO
+public import Presence
 public import SinkKit
 
 /// What `plugins.json` says, checked and in the types of the program. ``AgentConfigurationKeys`` declares the keys.
@@ -14,32 +15,14 @@ public struct AgentConfiguration: Sendable {
     public var logLevel: LogLevel
     /// An absolute path; nil keeps the outbox in memory.
     public var stateDirectory: String?
-    public var presence: Presence
+    public var presence: PresenceSettings
     public var scan: Scan
     /// Each identity and each alias at most once.
-    public var beacons: [Beacon]
+    public var beacons: [BeaconRule]
     /// Each name at most once.
-    public var regions: [Region]
+    public var regions: [RegionRule]
     /// Each name at most once; disabled ones are among them.
     public var sinks: [SinkInstance]
-
-    /// When a beacon is there, and what is told of it.
-    public struct Presence: Sendable {
-        /// Sightings that make an enter, from 1.
-        public var enterCount: Int
-        /// The time in which they must be heard.
-        public var enterWithin: TimeInterval
-        /// Silence, while a radio listened, that makes an exit.
-        public var exitTime: TimeInterval
-        /// The least time between two published sightings of one beacon; zero publishes each.
-        public var reportInterval: TimeInterval
-        /// Values in the moving average of the strength, from 1.
-        public var averageOver: Int
-        /// How fast the strength falls with the distance: 2 in the open, 2.5 to 4 indoors.
-        public var pathLossExponent: Double
-        /// Beacons that are remembered at one time.
-        public var maximumBeacons: Int
-    }
 
     /// How the radio listens.
     public struct Scan: Sendable {
@@ -48,30 +31,6 @@ public struct AgentConfiguration: Sendable {
         public var interval: TimeInterval
         /// Whether scan responses are asked for.
         public var isActive: Bool
-    }
-
-    /// A beacon that a person named, with what holds for it alone; nil is what ``Presence`` says.
-    public struct Beacon: Sendable {
-        /// Complete.
-        public var identity: BeaconIdentity
-        /// The alias; ``Name/none`` without one.
-        public var name: Name
-        /// Calibrated strength at 1 m in dBm.
-        public var measuredPower: Int8?
-        public var exitTime: TimeInterval?
-        public var enterCount: Int?
-    }
-
-    /// A named set of beacons.
-    public struct Region: Sendable {
-        public enum Members: Sendable {
-            case pattern(IdentityPattern)
-            /// At least one.
-            case beacons([BeaconIdentity])
-        }
-
-        public var name: Name
-        public var members: Members
     }
 
     /// A configured sink.
@@ -156,7 +115,7 @@ extension AgentConfiguration {
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
-        presence = Presence(values[AgentConfigurationKeys.presence])
+        presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])
         let identities = keys.identities
         var byAlias: [String: BeaconIdentity] = [:]
@@ -164,19 +123,19 @@ extension AgentConfiguration {
             guard let identity = identities.identity(entry) else { return nil }
             let alias = entry[AgentConfigurationKeys.Beacon.alias]
             if let alias { byAlias[alias] = identity }
-            return Beacon(
-                identity: identity, name: alias.map(names.intern) ?? .none,
+            return BeaconRule(
+                identity: identity, alias: alias.map(names.intern) ?? .none,
                 measuredPower: entry[AgentConfigurationKeys.Beacon.measuredPower].flatMap { Int8(exactly: $0) },
-                exitTime: entry[AgentConfigurationKeys.Beacon.exitTime],
-                enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init))
+                enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init),
+                exitTime: entry[AgentConfigurationKeys.Beacon.exitTime])
         }
         regions = values[keys.regions].compactMap { entry in
             let name = names.intern(entry[AgentConfigurationKeys.Region.name])
             if entry.isGiven(AgentConfigurationKeys.Region.beacons) {
                 let members = entry[AgentConfigurationKeys.Region.beacons].compactMap { byAlias[$0] }
-                return Region(name: name, members: .beacons(members))
+                return RegionRule(name: name, patterns: members.map { IdentityPattern(identity: $0, prefix: $0.count) })
             }
-            return identities.pattern(entry).map { Region(name: name, members: .pattern($0)) }
+            return identities.pattern(entry).map { RegionRule(name: name, patterns: [$0]) }
         }
         sinks = values[keys.sinks].map { entry in
             SinkInstance(
@@ -187,11 +146,12 @@ extension AgentConfiguration {
     }
 }
 
-extension AgentConfiguration.Presence {
+extension PresenceSettings {
     fileprivate init(_ values: Values) {
         typealias Keys = AgentConfigurationKeys.Presence
+        self.init()
         enterCount = Int(values[Keys.enterCount])
-        enterWithin = values[Keys.enterWithin]
+        enterGap = values[Keys.enterGap]
         exitTime = values[Keys.exitTime]
         reportInterval = values[Keys.reportInterval]
         averageOver = Int(values[Keys.averageOver])

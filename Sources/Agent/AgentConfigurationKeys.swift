@@ -2,6 +2,7 @@
 
 import BeaconModel
 import Configuration
+import Presence
 import SinkKit
 
 /// The keys of `plugins.json`. Each is declared here and nowhere else; ``AgentConfiguration`` is what they are read to.
@@ -36,28 +37,32 @@ struct AgentConfigurationKeys: Sendable {
     }
 
     enum Presence {
+        /// What the engine does by itself is what the file says by default.
+        private static let defaults = PresenceSettings()
+
         static let enterCount = Key<Int64>.integer(
-            "enter_count", default: 2, in: 1...100, "Sightings that make an enter.")
-        /// The slowest advertiser sends every 10.24 s, and of three advertisements one may be lost.
-        static let enterWithin = Key<TimeInterval>.duration(
-            "enter_within", default: .seconds(30), in: .milliseconds(100) ... .seconds(3600),
-            "The time in which the sightings of an enter must be heard.")
+            "enter_count", default: Int64(defaults.enterCount), in: 1...100, "Sightings that make an enter.")
+        static let enterGap = Key<TimeInterval>.duration(
+            "enter_gap", default: defaults.enterGap, in: .milliseconds(100) ... .seconds(3600),
+            "The longest silence between the sightings of an enter; after it they are counted anew.")
         static let exitTime = Key<TimeInterval>.duration(
-            "exit_time", default: .seconds(20), in: exitTimes, "Silence, while a radio listened, that makes an exit.")
+            "exit_time", default: defaults.exitTime, in: exitTimes,
+            "Silence, while a radio listened, that makes an exit.")
         static let reportInterval = Key<TimeInterval>.duration(
-            "report_interval", default: .seconds(1), in: .zero ... .seconds(3600),
+            "report_interval", default: defaults.reportInterval, in: .zero ... .seconds(3600),
             "The least time between two sightings of one beacon that are told; 0s tells each.")
         static let averageOver = Key<Int64>.integer(
-            "average_over", default: 5, in: 1...50, "Values in the moving average of the signal strength.")
+            "average_over", default: Int64(defaults.averageOver), in: 1...16,
+            "Values in the moving average of the signal strength.")
         static let pathLossExponent = Key<Double>.number(
-            "path_loss_exponent", default: 2, in: 1...6,
+            "path_loss_exponent", default: defaults.pathLossExponent, in: 1...6,
             "How fast the signal falls with the distance: 2 in the open, 2.5 to 4 indoors.")
         static let maximumBeacons = Key<Int64>.integer(
-            "maximum_beacons", default: 10_000, in: 1...100_000,
+            "maximum_beacons", default: Int64(defaults.maximumBeacons), in: 1...100_000,
             "Beacons that are remembered at one time; past it the one heard longest ago is forgotten.")
 
         static let section = Section([
-            enterCount.declaration, enterWithin.declaration, exitTime.declaration, reportInterval.declaration,
+            enterCount.declaration, enterGap.declaration, exitTime.declaration, reportInterval.declaration,
             averageOver.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
         ])
     }

@@ -54,8 +54,8 @@ public final class Replay {
         let road = Road(
             decoder: decoder,
             presence: PresenceEngine(
-                settings: configuration.presenceSettings, beacons: configuration.beaconRules,
-                regions: configuration.regionRules))
+                settings: configuration.presence, beacons: configuration.beacons,
+                regions: configuration.regions))
         var summary = ReplaySummary()
         var events: UInt64 = 0
         var wantsMore = true

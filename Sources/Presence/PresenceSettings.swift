@@ -6,9 +6,9 @@ public import BeaconModel
 public struct PresenceSettings: Sendable {
     /// Sightings that make a beacon present, at least 1.
     ///
-    /// One is enough by default: a packet reaches the host only with a correct CRC of 24 bits, so what was heard was
-    /// sent, and a second one from a slow beacon may be a minute away. A larger count keeps out what only passes by.
-    public var enterCount = 1
+    /// Two by default: a beacon at the edge of what can be heard, of which one packet a minute comes through, would
+    /// otherwise enter and leave once a minute. The second one costs an advertising interval, mostly a second or less.
+    public var enterCount = 2
     /// A beacon that is not present yet is forgotten after a silence this long, in listening time, and its count begins
     /// anew: two packets an hour apart are no evidence. At 30 s even a beacon of the longest legacy advertising
     /// interval, 10.24 s (Core 5.4, Vol 4, Part E, 7.8.5), may lose one packet in between.

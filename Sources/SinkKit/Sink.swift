@@ -126,6 +126,9 @@ public struct SinkError: Error, CustomStringConvertible {
         /// Try the rest again after a wait; `accepted` deliveries from the front of the batch are with the
         /// destination.
         case retry(accepted: Int)
+        /// Nothing is wrong, but the destination takes no more for now: what is left are sightings, and newer ones may take
+        /// their place before the next try.
+        case busy(accepted: Int)
         /// The delivery behind the first `accepted` ones can never be written; go on with the one after it.
         case reject(accepted: Int)
         /// The connection is gone: close, wait, open, and go on behind the first `accepted` deliveries.

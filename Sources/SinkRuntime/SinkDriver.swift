@@ -17,6 +17,9 @@ final class SinkDriver {
 
     /// Longest batch: enough to make a system call or a round trip cheap, little enough to send again.
     static let batchSize = 128
+    /// Rest for a destination that takes no more sightings: a few of the reports of a beacon a second still go out, and a
+    /// transition waits no longer than a person notices.
+    private static let busyPause = TimeInterval.milliseconds(50)
     /// How long sightings gather before they are written, so that a busy room does not wake the thread for each.
     private static let linger = TimeInterval.milliseconds(100)
     /// Longest rest while there is nothing to do; a sink that services a connection has its own, shorter needs.
@@ -232,9 +235,16 @@ final class SinkDriver {
 
     /// Does what the error asks for. False when the reader is gone for good.
     private func recover(from error: SinkError, _ sink: any SinkBox) -> Bool {
+        if case .busy(let accepted) = error.disposition {
+            settleFirst(min(max(0, accepted), batch.count), as: .written)
+            returnSightings()
+            pauseEnd = context.now() + Self.busyPause
+            return true
+        }
         inbox.withQueue { $0.failed(error.description) }
         switch error.disposition {
         case .finished: return false
+        case .busy: break
         case .retry(let accepted), .reject(let accepted), .disconnected(let accepted):
             settleFirst(min(max(0, accepted), batch.count), as: .written)
         }
@@ -256,6 +266,18 @@ final class SinkDriver {
         inbox.withQueue { $0.enter(.waiting) }
         report.failed(error, nextTry: delay)
         return true
+    }
+
+    /// What is left of the batch waits in the queue again, so that transitions overtake it and newer sightings replace it.
+    private func returnSightings() {
+        for delivery in batch.deliveries {
+            if delivery.role == .sightings {
+                inbox.withQueue { $0.putBack(sighting: delivery.event) }
+            } else {
+                held.append(delivery)
+            }
+        }
+        batch.removeAll()
     }
 
     /// The rest of the batch may reach the destination a second time.

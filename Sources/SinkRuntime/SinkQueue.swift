@@ -152,6 +152,20 @@ struct SinkQueue {
         }
     }
 
+    /// A sighting in flight did not reach the destination and waits again, unless a newer one does already.
+    mutating func putBack(sighting event: borrowing Event) {
+        counters.sightings.inFlight -= 1
+        if conflates, let identity = event.identity {
+            guard places[identity] == nil else { return counters.sightings.conflated += 1 }
+            guard count < capacity else { return counters.sightings.dropped += 1 }
+            places[identity] = sightings.end
+        } else if count >= capacity {
+            return counters.sightings.dropped += 1
+        }
+        sightings.append(Waiting(turn: nextTurn(), event: copy event))
+        counters.sightings.queued += 1
+    }
+
     /// A new connection: the destination has to be told all states.
     mutating func connected() {
         let added = UInt64(states.requeueAll())

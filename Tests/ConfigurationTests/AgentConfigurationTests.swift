@@ -5,6 +5,7 @@ import BeaconModel
 import Configuration
 import Foundation
 import LinuxIO
+import Presence
 import SinkKit
 import TestSupport
 import Testing
@@ -25,7 +26,7 @@ import Testing
         #expect(configuration.logLevel == .info)
         #expect(configuration.stateDirectory == nil)
         #expect(configuration.presence.enterCount == 2)
-        #expect(configuration.presence.enterWithin == .seconds(30))
+        #expect(configuration.presence.enterGap == .seconds(30))
         #expect(configuration.presence.exitTime == .seconds(20))
         #expect(configuration.presence.reportInterval == .seconds(1))
         #expect(configuration.presence.averageOver == 5)
@@ -46,7 +47,7 @@ import Testing
         #expect(configuration.logLevel == .debug)
         #expect(configuration.stateDirectory == "/var/lib/beacond")
         #expect(configuration.presence.enterCount == 3)
-        #expect(configuration.presence.enterWithin == .seconds(90))
+        #expect(configuration.presence.enterGap == .seconds(90))
         #expect(configuration.presence.exitTime == .seconds(90))
         #expect(configuration.presence.reportInterval == .zero)
         #expect(configuration.presence.averageOver == 10)
@@ -57,7 +58,7 @@ import Testing
         #expect(configuration.scan.isActive)
 
         let beacons = configuration.beacons
-        #expect(beacons.map { names[$0.name] } == ["keys", "", "door", "schlüssel"])
+        #expect(beacons.map { names[$0.alias] } == ["keys", "", "door", "schlüssel"])
         let uuid = "fda50693a4e24fb1afcfc6eb07647825"
         #expect(beacons[0].identity == (try identity("ibeacon", uuid + "0001ffff")))
         #expect(beacons[1].identity == (try identity("altbeacon", uuid + "00000007")))
@@ -70,20 +71,11 @@ import Testing
 
         let regions = configuration.regions
         #expect(regions.map { names[$0.name] } == ["site", "hall", "tag", "any uid", "me"])
-        let prefixes: [UInt8?] = regions.map {
-            if case .pattern(let pattern) = $0.members { pattern.prefix } else { nil }
-        }
-        #expect(prefixes == [16, 18, 20, 0, nil])
+        #expect(regions.map { $0.patterns.map(\.prefix) } == [[16], [18], [20], [0], [20, 11]])
         let inHall = try identity("ibeacon", uuid + "00010042")
-        let matches = regions.map {
-            if case .pattern(let pattern) = $0.members { pattern.matches(inHall) } else { false }
-        }
-        #expect(matches == [true, true, false, false, false])
-        guard case .beacons(let members) = regions[4].members else {
-            Issue.record("a region of aliases is a list of beacons")
-            return
-        }
-        #expect(members == [beacons[0].identity, beacons[3].identity])
+        #expect(
+            regions.map { $0.patterns.contains { $0.matches(inHall) } } == [true, true, false, false, false])
+        #expect(regions[4].patterns.map(\.identity) == [beacons[0].identity, beacons[3].identity])
 
         let sinks = configuration.sinks
         #expect(sinks.map(\.name) == ["stdout", "lines", "mqtt"])
@@ -114,7 +106,7 @@ import Testing
         let names = NameTable()
         let configuration = try AgentConfiguration.load(
             path: path, formats: formats, sinks: TestDeclaration.sinks, names: names)
-        #expect(configuration.beacons.map { names[$0.name] } == ["keys", "bag"])
+        #expect(configuration.beacons.map { names[$0.alias] } == ["keys", "bag"])
         #expect(configuration.regions.map { names[$0.name] } == ["site", "me"])
         #expect(configuration.sinks.map(\.kind) == ["stdout", "mqtt"])
         #expect(configuration.sinks.map(\.isEnabled) == [true, false])

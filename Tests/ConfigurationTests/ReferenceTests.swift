@@ -9,22 +9,6 @@ import Testing
 
 /// What is made from the declarations for people.
 @Suite struct ReferenceTests {
-    /// `BEACOND_RECORD=1` writes the tables anew.
-    @Test func documentationIsCurrent() throws {
-        let page = Fixtures.repository.appending(path: "docs/configuration.md")
-        let text = try String(contentsOf: page, encoding: .utf8)
-        let begin = try #require(text.range(of: "<!-- keys -->\n"))
-        let end = try #require(text.range(of: "<!-- end of keys -->"))
-        let section = AgentConfiguration.section(formats: TestDeclaration.formats, sinks: SinkRegistry([]))
-        let tables = Reference.markdown(for: section)
-        if ProcessInfo.processInfo.environment["BEACOND_RECORD"] == "1" {
-            let current = text[..<begin.upperBound] + tables + text[end.lowerBound...]
-            try current.write(to: page, atomically: true, encoding: .utf8)
-        }
-        let recorded = try String(contentsOf: page, encoding: .utf8)
-        #expect(recorded.contains("<!-- keys -->\n\(tables)<!-- end of keys -->"))
-    }
-
     @Test func tablesHaveEveryPlugin() {
         let text = Reference.markdown(for: TestDeclaration.section)
         #expect(text.contains("### `sinks[].config` of kind `mqtt`"))

@@ -8,14 +8,14 @@ import Testing
 @Suite("Presence: known wrong answers")
 struct PresenceCasesTests {
     private func settings(exitTime seconds: Int64) -> PresenceSettings {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.exitTime = .seconds(seconds)
         return settings
     }
 
     @Test("RSSI 127 keeps out of the mean, and is still a sighting (android-beacon-library#186, #546)")
     func strengthNotAvailable() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.reportInterval = .zero
         var probe = PresenceProbe(settings)
         let strengths: [Int8?] = [-61, -60, nil, -62, -61, nil, -60]

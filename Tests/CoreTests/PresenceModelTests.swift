@@ -158,7 +158,7 @@ enum PresenceInput {
 /// Settings, a configuration and a series of inputs drawn from a seed: few beacons and coarse times, so that everything
 /// meets everything.
 struct PresenceWorld {
-    var settings = PresenceSettings()
+    var settings = enteringAtOnce()
     var beacons: [BeaconRule] = []
     var regions: [RegionRule] = []
     private(set) var inputs: [PresenceInput] = []
@@ -261,4 +261,11 @@ extension PresenceEngine {
         }
         return events
     }
+}
+
+/// Everything at its default, but the first sighting enters.
+func enteringAtOnce() -> PresenceSettings {
+    var settings = PresenceSettings()
+    settings.enterCount = 1
+    return settings
 }

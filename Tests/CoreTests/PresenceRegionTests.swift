@@ -158,7 +158,7 @@ struct PresenceRegionTests {
 
     @Test("A smaller table evicts strangers at once, and a larger one has room")
     func tableResized() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.maximumBeacons = 3
         var probe = PresenceProbe(beacons: [rule(1)])
         for number: UInt8 in 1...6 { probe.hear(number, at: Int64(number)) }
@@ -174,7 +174,7 @@ struct PresenceRegionTests {
 
     @Test("Another length of the average begins it anew")
     func averageResized() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         var probe = PresenceProbe(settings, beacons: [rule(1)])
         for time in 0..<9 { probe.hear(1, at: Int64(time), rssi: -90) }
         settings.averageOver = 2

@@ -9,7 +9,7 @@ struct PresenceProbe: ~Copyable {
     var engine: PresenceEngine
     private(set) var events: [Event] = []
 
-    init(_ settings: PresenceSettings = .init(), beacons: [BeaconRule] = [], regions: [RegionRule] = []) {
+    init(_ settings: PresenceSettings = enteringAtOnce(), beacons: [BeaconRule] = [], regions: [RegionRule] = []) {
         engine = PresenceEngine(settings: settings, beacons: beacons, regions: regions)
     }
 
@@ -31,7 +31,8 @@ struct PresenceProbe: ~Copyable {
     mutating func tick(_ time: Int64) { events += engine.take(.tick(time * 1_000_000)) }
 
     mutating func reconfigure(
-        _ settings: PresenceSettings = .init(), beacons: [BeaconRule] = [], regions: [RegionRule] = [], at time: Int64
+        _ settings: PresenceSettings = enteringAtOnce(), beacons: [BeaconRule] = [], regions: [RegionRule] = [],
+        at time: Int64
     ) {
         var emitted: [Event] = []
         engine.reconfigure(settings: settings, beacons: beacons, regions: regions, at: .milliseconds(time)) {
@@ -78,7 +79,7 @@ struct PresenceRulesTests {
 
     @Test("Enough sightings without a long silence between them are an enter")
     func entersAfterSeveral() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.enterCount = 3
         settings.enterGap = .seconds(10)
         var probe = PresenceProbe(settings)
@@ -93,7 +94,7 @@ struct PresenceRulesTests {
 
     @Test("Stray packets are no enter, and are forgotten")
     func strayPackets() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.enterCount = 2
         settings.enterGap = .seconds(10)
         var probe = PresenceProbe(settings)
@@ -108,7 +109,7 @@ struct PresenceRulesTests {
 
     @Test("A candidate's silence does not count while nobody listens")
     func candidateAcrossPause() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.enterCount = 2
         settings.enterGap = .seconds(10)
         var probe = PresenceProbe(settings)
@@ -304,7 +305,7 @@ struct PresenceRulesTests {
 
     @Test("When the table is full, strangers give way: those that never entered first, the longest unheard first")
     func eviction() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.maximumBeacons = 4
         settings.enterCount = 2
         let rule = BeaconRule(identity: PresenceProbe.identity(9), enterCount: 1)
@@ -329,7 +330,7 @@ struct PresenceRulesTests {
 
     @Test("What the configuration knows keeps its place; what has a rule of its own always gets one")
     func configuredKeepPlaces() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.maximumBeacons = 2
         let region = RegionRule(
             name: Name(rawValue: 50), patterns: [IdentityPattern(identity: PresenceProbe.identity(10), prefix: 2)])
@@ -344,7 +345,7 @@ struct PresenceRulesTests {
 
     @Test("A flood of identities leaves the table bounded and the configured beacon alone")
     func flood() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.maximumBeacons = 100
         var probe = PresenceProbe(settings, beacons: [BeaconRule(identity: PresenceProbe.identity(1))])
         var exits = 0

@@ -33,7 +33,7 @@ struct PresenceSignalTests {
 
     @Test("An interval of nothing reports every sighting; intervals of two beacons are apart")
     func intervals() {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.reportInterval = .zero
         var probe = PresenceProbe(settings)
         for time in 0..<10 { probe.hear(1, at: Int64(time)) }
@@ -70,7 +70,7 @@ struct PresenceSignalTests {
 
     @Test("The filtered strength is the mean of the last values", arguments: [1, 2, 5, 16])
     func movingAverage(length: Int) {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.averageOver = length
         settings.reportInterval = .zero
         var probe = PresenceProbe(settings)
@@ -86,7 +86,7 @@ struct PresenceSignalTests {
 
     @Test("A length outside of the range is taken to its end", arguments: [(-3, 1), (0, 1), (99, 16)])
     func lengthInRange(length: Int, actual: Int) {
-        var settings = PresenceSettings()
+        var settings = enteringAtOnce()
         settings.averageOver = length
         settings.reportInterval = .zero
         var probe = PresenceProbe(settings)

@@ -115,12 +115,13 @@ final class Driver {
 extension SinkError {
     var accepted: Int? {
         switch disposition {
-        case .retry(let accepted), .reject(let accepted), .disconnected(let accepted): accepted
+        case .retry(let accepted), .busy(let accepted), .reject(let accepted), .disconnected(let accepted): accepted
         case .finished: nil
         }
     }
 
     var isDisconnected: Bool { if case .disconnected = disposition { true } else { false } }
+    var isBusy: Bool { if case .busy = disposition { true } else { false } }
     var isRetry: Bool { if case .retry = disposition { true } else { false } }
     var isReject: Bool { if case .reject = disposition { true } else { false } }
 }

@@ -57,7 +57,8 @@ final class Script: Sendable {
             state.record.calls.append("write \(deliveries.count)")
             switch error?.disposition {
             case nil: state.record.written += deliveries
-            case .retry(let accepted), .disconnected(let accepted): state.record.written += deliveries.prefix(accepted)
+            case .retry(let accepted), .busy(let accepted), .disconnected(let accepted):
+                state.record.written += deliveries.prefix(accepted)
             case .reject(let accepted):
                 state.record.written += deliveries.prefix(accepted)
                 state.record.rejected += deliveries.dropFirst(accepted).prefix(1)

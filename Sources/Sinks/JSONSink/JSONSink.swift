@@ -8,10 +8,10 @@ public import SinkKit
 
 /// Appends events to a file as JSON lines.
 public struct JSONSink: ~Copyable, Sink {
-    private static let path = Key<String>.requiredText(
-        "path", .init(maximumBytes: 4095, expected: "the path of a file", check: { !$0.utf8.contains(0) }),
-        example: "\"/var/log/beacond/events.jsonl\"",
-        "The file to append to; it is made when it is not there, its folder is not.")
+    private static let path = Key<String>.text(
+        "path", default: LineFile.standardOutput,
+        .init(maximumBytes: 4095, expected: "the path of a file", check: { !$0.utf8.contains(0) }),
+        "The file to append to, made when it is not there (its folder is not); - is the standard output.")
 
     public static let descriptor = SinkDescriptor(
         kind: "json", summary: "Appends events to a file as JSON lines.", section: Section([path.declaration]))
@@ -46,6 +46,8 @@ public struct JSONSink: ~Copyable, Sink {
         } catch {
             // The file is still the right one when the disk is full or failing; any other error asks for a new look.
             let accepted = error.wholeLines
+            // A closed pipe: there is nobody to write for.
+            if error.cause.code == EPIPE { throw SinkError(.finished, "write", error.cause.description) }
             let isDisk = [ENOSPC, EDQUOT, EIO].contains(error.cause.code)
             throw SinkError(
                 isDisk ? .retry(accepted: accepted) : .disconnected(accepted: accepted), "write",

@@ -12,6 +12,9 @@ struct LineFile: ~Copyable {
         var wholeLines: Int
     }
 
+    /// The path that stands for the standard output.
+    static let standardOutput = "-"
+
     private let path: String
     private var descriptor: FileDescriptor?
     /// Whether a part of a line can be taken back; a device does not forget.
@@ -25,6 +28,13 @@ struct LineFile: ~Copyable {
 
     /// Opens the file for appending, and makes it when it is not there.
     mutating func open() throws(SystemError) {
+        if path == Self.standardOutput {
+            let number = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+            guard number >= 0 else { throw SystemError("fcntl", "standard output") }
+            isRegular = false
+            descriptor = FileDescriptor(owning: number)
+            return
+        }
         // Without O_NONBLOCK a FIFO that nobody reads would hold the thread.
         let opened = try FileDescriptor.open(
             path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode: 0o640)

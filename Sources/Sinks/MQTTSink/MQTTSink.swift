@@ -82,7 +82,7 @@ public struct MQTTSink: ~Copyable, Sink {
         }
         if !isComplete {
             throw SinkError(
-                .retry(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
+                .busy(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
         }
     }
 
