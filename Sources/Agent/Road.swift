@@ -43,7 +43,7 @@ public final class Road {
         parser.parse(packet, at: time) { report, data in
             let address = report.address
             let rssi = report.rssi
-            decoder.forEachFrame(in: data) { frame, _ in
+            decoder.forEachFrame(in: data, from: address) { frame, _ in
                 guard let identity = frame.identity else { return }
                 sightingCount += 1
                 body(

@@ -9,13 +9,12 @@ extension FormatDefinition {
     /// The specification fixes the length of the AD structure at 0x1B, so a frame without the last octet is none. The
     /// company is not part of the identity: the id alone names the beacon.
     static let altBeacon = FormatDefinition(
-        BeaconFormat(
-            name: "altbeacon",
-            fields: [
-                IdentityField(key: "id1", spelling: .uuid, summary: "First 16 octets of the beacon id, as a UUID."),
-                IdentityField(key: "id2", spelling: .number, summary: "Octets 17 and 18 of the beacon id."),
-                IdentityField(key: "id3", spelling: .number, summary: "Octets 19 and 20 of the beacon id."),
-            ]),
+        name: "altbeacon",
+        fields: [
+            IdentityField(key: "id1", spelling: .uuid, summary: "First 16 octets of the beacon id, as a UUID."),
+            IdentityField(key: "id2", spelling: .number, summary: "Octets 17 and 18 of the beacon id."),
+            IdentityField(key: "id3", spelling: .number, summary: "Octets 19 and 20 of the beacon id."),
+        ],
         in: .anyManufacturer(code: 0xBEAC),
         decode: { payload, format in
             guard payload.count == 26 else { return nil }

@@ -27,14 +27,13 @@ extension FormatDefinition {
     /// Eddystone-UID: namespace of 10 and instance of 6 octets. The two reserved octets behind them may be missing, as
     /// many tags leave them out, and may hold anything.
     static let eddystoneUID = FormatDefinition(
-        BeaconFormat(
-            name: "eddystone-uid",
-            fields: [
-                IdentityField(
-                    key: "namespace", spelling: .hexadecimal(octets: 10), summary: "Namespace, 20 hexadecimal digits."),
-                IdentityField(
-                    key: "instance", spelling: .hexadecimal(octets: 6), summary: "Instance, 12 hexadecimal digits."),
-            ]),
+        name: "eddystone-uid",
+        fields: [
+            IdentityField(
+                key: "namespace", spelling: .hexadecimal(octets: 10), summary: "Namespace, 20 hexadecimal digits."),
+            IdentityField(
+                key: "instance", spelling: .hexadecimal(octets: 6), summary: "Instance, 12 hexadecimal digits."),
+        ],
         in: Eddystone.carrier,
         decode: { payload, format in
             guard payload.count >= 20, payload[2] == Eddystone.uid else { return nil }
@@ -46,14 +45,13 @@ extension FormatDefinition {
 
     /// Eddystone-URL: a scheme and up to 17 octets of text, in which values below 14 stand for common endings.
     static let eddystoneURL = FormatDefinition(
-        BeaconFormat(
-            name: "eddystone-url",
-            fields: [
-                IdentityField(
-                    key: "url",
-                    spelling: .custom(spell: CompressedURL.expand, parse: CompressedURL.compress),
-                    summary: "The whole URL as it is spelled in events.")
-            ]),
+        name: "eddystone-url",
+        fields: [
+            IdentityField(
+                key: "url",
+                spelling: .custom(spell: CompressedURL.expand, parse: CompressedURL.compress),
+                summary: "The whole URL as it is spelled in events.")
+        ],
         in: Eddystone.carrier,
         decode: { payload, format in
             guard payload.count >= 5, payload[2] == Eddystone.url else { return nil }
@@ -70,7 +68,7 @@ extension FormatDefinition {
     ///
     /// It names no beacon: it belongs to the device that sends it beside a UID or a URL.
     static let eddystoneTLM = FormatDefinition(
-        BeaconFormat(name: "eddystone-tlm", fields: []),
+        name: "eddystone-tlm",
         in: Eddystone.carrier,
         decode: { payload, format in
             guard payload.count >= 16, payload[2] == Eddystone.tlm, payload[3] == 0 else { return nil }

@@ -22,19 +22,18 @@ public struct FormatDefinition: Sendable {
     /// Reads the payload of an AD structure, from the company id or service UUID on; nil when it holds no frame of this
     /// format.
     let decode: @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?
-    /// Writes what the frame says beyond its identity, as members of the current object. Only called with a payload
-    /// that ``decode`` has accepted.
-    let describe: @Sendable (_ payload: Span<UInt8>, _ writer: inout JSONWriter) -> Void
 
+    /// - Parameters:
+    ///   - fields: the identity; none when frames name no beacon.
+    ///   - describe: writes what a frame says beyond its identity. Only called with a payload that `decode` accepted.
     init(
-        _ format: BeaconFormat, in carrier: Carrier,
+        name: String, fields: [IdentityField] = [], in carrier: Carrier,
         decode: @escaping @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?,
         describe: @escaping @Sendable (_ payload: Span<UInt8>, _ writer: inout JSONWriter) -> Void
     ) {
-        self.format = format
+        format = BeaconFormat(name: name, fields: fields, describe: describe)
         self.carrier = carrier
         self.decode = decode
-        self.describe = describe
     }
 }
 
@@ -52,4 +51,6 @@ public struct Frame: Sendable {
     public var identity: BeaconIdentity?
     /// The strength at 1 m that the frame claims, dBm.
     public var measuredPower: Int8?
+    /// It names no beacon but stands for the device that sends it, as sensor values do: the address is then the identity.
+    public var standsForDevice = false
 }

@@ -7,7 +7,6 @@ public import HCI
 public struct FrameDecoder: Sendable {
     /// The formats, in the order of the table.
     public let catalog: FormatCatalog
-    private let definitions: [FormatDefinition]
     private let manufacturers: [Entry]
     private let codes: [Entry]
     private let services: [Entry]
@@ -19,7 +18,6 @@ public struct FrameDecoder: Sendable {
     }
 
     public init(_ definitions: [FormatDefinition] = FormatDefinition.all) {
-        self.definitions = definitions
         catalog = FormatCatalog(definitions.map(\.format))
         var manufacturers: [Entry] = []
         var codes: [Entry] = []
@@ -39,9 +37,11 @@ public struct FrameDecoder: Sendable {
     }
 
     /// Calls `body` with each frame in the advertising data, and the payload of the AD structure that it stands in.
+    ///
+    /// - Parameter address: who sent it, where that is known.
     @discardableResult
     public func forEachFrame(
-        in data: Span<UInt8>, _ body: (Frame, Span<UInt8>) -> Void
+        in data: Span<UInt8>, from address: DeviceAddress = .anonymous, _ body: (Frame, Span<UInt8>) -> Void
     ) -> AdvertisingData.Ending {
         AdvertisingData.forEachStructure(in: data) { type, payload in
             switch type {
@@ -73,7 +73,7 @@ public struct FrameDecoder: Sendable {
             writer.key("format")
             writer.string(catalog[frame.format]?.name ?? "")
         }
-        definitions[Int(frame.format.rawValue)].describe(payload, &writer)
+        catalog[frame.format]?.describe(payload, &writer)
         writer.endObject()
     }
 

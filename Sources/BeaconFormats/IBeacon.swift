@@ -8,13 +8,12 @@ extension FormatDefinition {
     ///
     /// Some tags put octets of their own behind the measured power (a battery level); they are kept as `extra`.
     static let iBeacon = FormatDefinition(
-        BeaconFormat(
-            name: "ibeacon",
-            fields: [
-                IdentityField(key: "uuid", spelling: .uuid, summary: "Proximity UUID."),
-                IdentityField(key: "major", spelling: .number, summary: "Major value, 0 to 65535."),
-                IdentityField(key: "minor", spelling: .number, summary: "Minor value, 0 to 65535."),
-            ]),
+        name: "ibeacon",
+        fields: [
+            IdentityField(key: "uuid", spelling: .uuid, summary: "Proximity UUID."),
+            IdentityField(key: "major", spelling: .number, summary: "Major value, 0 to 65535."),
+            IdentityField(key: "minor", spelling: .number, summary: "Minor value, 0 to 65535."),
+        ],
         in: .manufacturer(companyID: 0x004C),
         decode: { payload, format in
             guard payload.count >= length, payload[2] == 0x02, payload[3] == 0x15 else { return nil }

@@ -7,12 +7,19 @@
 public struct BeaconFormat: Sendable {
     /// `ibeacon`: `lower-kebab-case`, stable for ever; it stands in events, topics and the store.
     public let name: String
-    /// The fields of the identity, most significant first.
+    /// The fields of the identity, most significant first; none for frames that name no beacon.
     public let fields: [IdentityField]
+    /// Writes what a frame says beyond its identity, as members of the current object. The octets are those of a frame
+    /// of this format, as its decoder accepted them.
+    public let describe: @Sendable (_ frame: Span<UInt8>, _ writer: inout JSONWriter) -> Void
 
-    public init(name: String, fields: [IdentityField]) {
+    public init(
+        name: String, fields: [IdentityField],
+        describe: @escaping @Sendable (_ frame: Span<UInt8>, _ writer: inout JSONWriter) -> Void = { _, _ in }
+    ) {
         self.name = name
         self.fields = fields
+        self.describe = describe
     }
 }
 
