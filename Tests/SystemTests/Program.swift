@@ -22,10 +22,10 @@ final class Program {
     let process = Process()
     private let folder: URL
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    init(_ arguments: [String], executable: String = Program.path, environment: [String: String] = [:]) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        process.executableURL = URL(filePath: Self.path)
+        process.executableURL = URL(filePath: executable)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         // Standard output and errors go to files, which a full pipe cannot hold up.
