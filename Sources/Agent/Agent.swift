@@ -95,7 +95,7 @@ public final class Agent {
             store: store, onFinished: { [finished] in finished.event.signal() })
         sinks = SinkSet(context)
         road = Road(
-            decoder: decoder,
+            decoder: SightingDecoder(decoder),
             presence: PresenceEngine(
                 settings: configuration.presence, beacons: configuration.beacons,
                 regions: configuration.regions))

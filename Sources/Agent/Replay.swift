@@ -15,7 +15,7 @@ public struct ReplaySummary: Sendable {
     public var packetCount: UInt64 = 0
     public var reportCount: UInt64 = 0
     public var malformed = MalformedCounts()
-    /// Different beacons that were tracked; nil when presence was not asked.
+    /// Different beacons that entered; nil when presence was not asked.
     public var beaconCount: UInt64?
     public var eventCount: UInt64?
     /// Deliveries by what became of them, when a sink took them.
@@ -52,18 +52,20 @@ public final class Replay {
         everySighting: Bool = false, _ body: (borrowing Event) -> Bool
     ) throws(AgentError) -> ReplaySummary {
         let road = Road(
-            decoder: decoder,
+            decoder: SightingDecoder(decoder),
             presence: PresenceEngine(
                 settings: configuration.presence, beacons: configuration.beacons,
                 regions: configuration.regions))
         var summary = ReplaySummary()
         var events: UInt64 = 0
+        var beacons: Set<BeaconIdentity> = []
         var wantsMore = true
         var last = MonotonicTime.zero
         func emit(_ event: borrowing Event) {
             var event = copy event
             timeline.stamp(&event)
             events += 1
+            if event.kind == .enter, let identity = event.identity { beacons.insert(identity) }
             wantsMore = body(event) && wantsMore
         }
         do {
@@ -88,7 +90,7 @@ public final class Replay {
         summary.packetCount = road.packetCount
         summary.reportCount = road.reportCount
         summary.malformed = road.malformed
-        summary.beaconCount = everySighting ? nil : UInt64(road.trackedCount)
+        summary.beaconCount = everySighting ? nil : UInt64(beacons.count)
         summary.eventCount = events
         return summary
     }

@@ -9,13 +9,13 @@ public import Presence
 /// heap in the steady state.
 public final class Road {
     private var parser = AdvertisingReportParser()
-    private let decoder: FrameDecoder
+    private var decoder: SightingDecoder
     private var presence: PresenceEngine
 
     public private(set) var packetCount: UInt64 = 0
     public private(set) var sightingCount: UInt64 = 0
 
-    public init(decoder: FrameDecoder, presence: consuming PresenceEngine) {
+    public init(decoder: consuming SightingDecoder, presence: consuming PresenceEngine) {
         self.decoder = decoder
         self.presence = presence
     }
@@ -37,19 +37,13 @@ public final class Road {
 
     /// Finds the sightings in a packet and leaves presence alone.
     public func sightings(
-        in packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, _ body: (Sighting) -> Void
+        in packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, _ body: (borrowing Sighting) -> Void
     ) {
         packetCount += 1
         parser.parse(packet, at: time) { report, data in
-            let address = report.address
-            let rssi = report.rssi
-            decoder.forEachFrame(in: data, from: address) { frame, _ in
-                guard let identity = frame.identity else { return }
+            decoder.decode(report, data, at: time, from: adapter) { sighting in
                 sightingCount += 1
-                body(
-                    Sighting(
-                        time: time, identity: identity, address: address, rssi: rssi,
-                        measuredPower: frame.measuredPower, adapter: adapter))
+                body(sighting)
             }
         }
     }

@@ -22,17 +22,13 @@ public struct BeaconIdentity: Hashable, Sendable {
 
     /// - Parameter octets: the first 24 count.
     public init(format: FormatID, octets: Span<UInt8>) {
-        var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
         let count = min(octets.count, Self.capacity)
-        for index in 0..<count {
-            let octet = UInt64(octets[index]) << UInt64(56 - index % 8 * 8)
-            switch index / 8 {
-            case 0: words.0 |= octet
-            case 1: words.1 |= octet
-            default: words.2 |= octet
-            }
+        func word(_ start: Int) -> UInt64 {
+            var word: UInt64 = 0
+            for index in start..<start + 8 { word = word << 8 | (index < count ? UInt64(octets[index]) : 0) }
+            return word
         }
-        self.init(format: format, count: UInt8(count), words: words)
+        self.init(format: format, count: UInt8(count), words: (word(0), word(8), word(16)))
     }
 
     /// The octet at `index`; 0 outside the identity.

@@ -85,6 +85,8 @@ public struct Event: Sendable {
     /// The radio that heard it last.
     public var adapter = Name.none
     public var signal = Signal()
+    /// The newest frame that said more than who sent it. It is not kept in the outbox.
+    public var payload: FramePayload?
     /// The strength at 1 m that the distance was reckoned with, dBm.
     public var measuredPower: Int8?
     public var proximity = Proximity.unknown

@@ -11,10 +11,12 @@ public struct Sighting: Sendable {
     public var measuredPower: Int8?
     /// Which radio heard it.
     public var adapter: Name
+    /// A frame that says more than who sent it.
+    public var payload: FramePayload?
 
     public init(
         time: MonotonicTime, identity: BeaconIdentity, address: DeviceAddress, rssi: Int8?, measuredPower: Int8?,
-        adapter: Name
+        adapter: Name, payload: FramePayload? = nil
     ) {
         self.time = time
         self.identity = identity
@@ -22,6 +24,7 @@ public struct Sighting: Sendable {
         self.rssi = rssi
         self.measuredPower = measuredPower
         self.adapter = adapter
+        self.payload = payload
     }
 }
 

@@ -38,6 +38,7 @@ struct TrackedBeacon: Sendable {
     var minimum: Int8?
     var maximum: Int8?
     var claimedPower: Int8?
+    var payload: FramePayload?
     var standing: Standing
     var state = State.candidate
 
@@ -64,6 +65,7 @@ struct TrackedBeacon: Sendable {
             adapter = sighting.adapter
             last = sighting.rssi
             claimedPower = sighting.measuredPower ?? claimedPower
+            payload = sighting.payload ?? payload
         } else if lastSeen - sighting.time > Self.lateness {
             return false
         }

@@ -251,6 +251,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         event.address = beacon.address
         event.adapter = beacon.adapter
         event.signal = beacon.signal
+        event.payload = beacon.payload
         event.measuredPower =
             rule.measuredPower
             ?? beacon.claimedPower.map {

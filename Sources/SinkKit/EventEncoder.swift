@@ -127,6 +127,7 @@ public struct EventEncoder: Sendable {
         } else {
             writer.null()
         }
+        event.payload?.write(vocabulary.formats, into: &writer)
     }
 
     private func writeExit(_ event: borrowing Event, _ writer: inout JSONWriter) {
