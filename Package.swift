@@ -52,7 +52,7 @@ let package = Package(
         library("HCI", "BeaconModel"),
         library("BeaconFormats", "HCI", "BeaconModel"),
         library("Presence", "BeaconModel"),
-        library("Simulation", "HCI", "BeaconModel"),
+        library("Simulation", "BeaconModel"),
 
         // What touches the world.
         library("Configuration", "BeaconModel", "CJansson"),
