@@ -99,6 +99,7 @@ let package = Package(
             "MQTTSinkTests", "BeaconModel", "BeaconFormats", "Configuration", "LinuxIO", "MQTTSink", "SinkKit",
             "SinkTestKit", "TestSupport"),
         tests(
-            "SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Scanner", "TestSupport", "beacond"),
+            "SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Scanner", "TestSupport",
+            "beacond"),
     ]
 )

@@ -36,6 +36,8 @@ public final class Agent {
     /// Time for the sinks to write what waits when the program ends; with the good-bye of each it stays below the 5 s
     /// that a person or a service manager waits.
     private static let drainTime = TimeInterval.seconds(2)
+    /// Time for the disk to take the last transitions when the program ends.
+    private static let flushTime = TimeInterval.seconds(1)
     /// Between two looks at what needs no hurry: the status line of the service.
     private static let housekeepingInterval = TimeInterval.seconds(10)
     /// The store's writer turns at least once a second, and a commit on a tired card takes some seconds; past this it is
@@ -222,6 +224,8 @@ public final class Agent {
     private func stop() {
         notify.stopping()
         for source in sources { source.stop() }
+        // What happened last should still reach the sinks that read the outbox.
+        store.flush(until: Clock.now + Self.flushTime)
         sinks.stop(within: Self.drainTime)
         store.close()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import BeaconModel
+import Glibc
 import LinuxIO
 import Synchronization
 
@@ -38,6 +39,8 @@ public final class Store: Sendable {
         var sinks: [String: Sink]
         var counters = StoreCounters()
         var isClosing = false
+        /// Commit without gathering: somebody waits.
+        var isFlushing = false
     }
 
     /// 32 hexadecimal digits, random, made with each new database.
@@ -119,6 +122,22 @@ public final class Store: Sendable {
             return state.queue.count == 1
         }
         if wasEmpty { signal.signal() }
+    }
+
+    /// Has everything committed that was appended, and waits for it until the deadline, on `CLOCK_MONOTONIC`.
+    ///
+    /// - Returns: whether all of it is committed.
+    @discardableResult
+    public func flush(until deadline: MonotonicTime) -> Bool {
+        state.withLock { $0.isFlushing = true }
+        defer { state.withLock { $0.isFlushing = false } }
+        while counters.pending > 0 {
+            signal.signal()
+            guard Clock.now < deadline else { return false }
+            // A commit takes milliseconds; who flushes is about to end and has nothing else to do.
+            usleep(2000)
+        }
+        return true
     }
 
     // MARK: Sinks

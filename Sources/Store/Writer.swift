@@ -55,6 +55,7 @@ struct Writer {
         let hasCursors = state.sinks.values.contains(where: \.isDirty)
         guard hasGroup || hasCursors else { return nil }
         if let retry { return retry }
+        if hasGroup, state.isFlushing { return now }
         // With a group or alone, no commit for cursors comes sooner than a second after the one before.
         var due = hasCursors ? pacer.lastCommit + Self.turn : .distantFuture
         if hasGroup {

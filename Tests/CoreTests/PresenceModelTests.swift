@@ -2,6 +2,7 @@
 
 import BeaconModel
 import Presence
+import TestSupport
 import Testing
 
 /// The engine against a model that is slow and obviously right, and what must hold whatever happens.
@@ -33,7 +34,7 @@ struct PresenceModelTests {
     @Test("The same calls give the same events, and extra ticks change none", arguments: seeds)
     func deterministic(seed: UInt64) {
         let world = PresenceWorld(seed: seed)
-        var random = PresenceRandom(seed: seed &+ 1000)
+        var random = SeededGenerator(seed: seed &+ 1000)
         var plain = PresenceEngine(settings: world.settings, beacons: world.beacons, regions: world.regions)
         var ticked = PresenceEngine(settings: world.settings, beacons: world.beacons, regions: world.regions)
         var plainEvents: [String] = []
@@ -55,7 +56,7 @@ struct PresenceModelTests {
 
     @Test("Enter and exit alternate, times never go back, regions agree with the beacons inside", arguments: seeds)
     func invariants(seed: UInt64) {
-        var random = PresenceRandom(seed: seed &+ 2000)
+        var random = SeededGenerator(seed: seed &+ 2000)
         var world = PresenceWorld(seed: seed)
         var engine = PresenceEngine(settings: world.settings, beacons: world.beacons, regions: world.regions)
         let nobody = presenceIdentity(255, [])
@@ -126,22 +127,6 @@ struct PresenceModelTests {
 
 // MARK: - Worlds
 
-/// SplitMix64.
-struct PresenceRandom {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-}
-
 enum PresenceInput {
     case sighting(Sighting)
     case radio(Name, RadioActivity, Int64)
@@ -169,7 +154,7 @@ struct PresenceWorld {
     }
 
     init(seed: UInt64) {
-        var random = PresenceRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         chooseConfiguration(&random)
         var time = Int64(random.below(1000)) * 1_000_000_000
         for _ in 0..<500 {
@@ -204,7 +189,7 @@ struct PresenceWorld {
         }
     }
 
-    mutating func chooseConfiguration(_ random: inout PresenceRandom) {
+    mutating func chooseConfiguration(_ random: inout SeededGenerator) {
         settings.enterCount = 1 + random.below(3)
         settings.enterGap = .seconds(Int64(1 + random.below(6)))
         settings.exitTime = .seconds(Int64(1 + random.below(10)))

@@ -3,6 +3,7 @@
 import BeaconModel
 import Glibc
 import Presence
+import TestSupport
 import Testing
 
 @Suite("Presence: reports, filter and distance")
@@ -49,7 +50,7 @@ struct PresenceSignalTests {
 
     @Test("No two reports of a beacon are closer than the interval, and no sighting is lost", arguments: UInt64(1)...10)
     func reportProperty(seed: UInt64) {
-        var random = PresenceRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var probe = PresenceProbe()
         var time: Int64 = 0
         var heard: UInt32 = 0
@@ -74,7 +75,7 @@ struct PresenceSignalTests {
         settings.averageOver = length
         settings.reportInterval = .zero
         var probe = PresenceProbe(settings)
-        var random = PresenceRandom(seed: 5)
+        var random = SeededGenerator(seed: 5)
         var strengths: [Int] = []
         for time in 0..<100 {
             strengths.append(-30 - random.below(98))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import TestSupport
 import Testing
 
 @testable import Store

@@ -4,41 +4,13 @@ import BeaconModel
 import Foundation
 import LinuxIO
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Store
 
-/// SplitMix64, so that a printed seed repeats a failure.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ test: String, seed: UInt64 = UInt64.random(in: 0 ... .max)) {
-        print("\(test): seed \(seed)")
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}
-
-/// A folder that is gone when the test is over.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "/store-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    var database: String { path + "/outbox.sqlite" }
-    var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+extension TemporaryFolder {
+    var database: String { path("outbox.sqlite") }
 }
 
 /// What the store logged.

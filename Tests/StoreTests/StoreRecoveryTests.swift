@@ -3,6 +3,7 @@
 import BeaconModel
 import Foundation
 import LinuxIO
+import TestSupport
 import Testing
 
 @testable import Store

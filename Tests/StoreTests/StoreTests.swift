@@ -4,6 +4,7 @@ import BeaconModel
 import Glibc
 import LinuxIO
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Store
@@ -293,6 +294,20 @@ import Testing
         #expect(error?.cause == .closed)
         try await withStore { store throws in #expect(try store.found() == events(1...5)) }
         #expect(log.all == [])
+    }
+
+    @Test func flushingCommitsAtOnce() async throws {
+        try await withStore { store throws in
+            store.register(sink: "a") {}
+            // The first group is committed soon; those behind it wait for others, longer and longer.
+            for number in 1...50 {
+                store.append(World.event(UInt64(number)))
+                #expect(store.flush(until: Clock.now + .seconds(10)))
+                #expect(store.lastSequence == UInt64(number))
+            }
+            #expect(try store.found() == events(1...50))
+            #expect(store.flush(until: Clock.now), "there is nothing to wait for")
+        }
     }
 
     @Test("no thread and no descriptor is left, and a failure to open leaves none either")

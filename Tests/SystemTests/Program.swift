@@ -68,23 +68,3 @@ final class Program {
         try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any], "\(line)")
     }
 }
-
-/// A folder of its own for the files of a test.
-final class TemporaryFolder {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func file(_ name: String, _ text: String) throws -> String {
-        let file = url.appending(path: name)
-        try Data(text.utf8).write(to: file)
-        return file.path
-    }
-
-    func path(_ name: String) -> String { url.appending(path: name).path }
-}
