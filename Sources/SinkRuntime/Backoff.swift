@@ -5,7 +5,7 @@ public import BeaconModel
 /// How long to wait before the next try: decorrelated jitter, so that a thousand gateways whose broker restarts do not
 /// come back in the same second.
 ///
-/// Each wait is drawn between `base` and three times the one before it, at most `limit`, and at most as long as the
+/// Each wait is drawn between `base` and three times the one before it, at most `limit`, and at most half as long as the
 /// destination has been away already (4 s at first): what was away for a moment is met again within moments. After the
 /// destination has worked for `stableTime` it starts from `base` again.
 public struct Backoff: Sendable {
@@ -49,10 +49,10 @@ public struct Backoff: Sendable {
             failingSince = nil
         }
         workingSince = nil
-        let away = now - (failingSince ?? now)
+        let away = (now - (failingSince ?? now)).nanoseconds / 2
         failingSince = failingSince ?? now
         let longest = min(
-            min(limit, max(Self.shortLimit, away)).nanoseconds,
+            min(limit.nanoseconds, max(Self.shortLimit.nanoseconds, away)),
             previous.nanoseconds.multipliedReportingOverflow(by: 3).partialValue)
         let delay = Int64.random(in: base.nanoseconds...max(base.nanoseconds, longest), using: &random)
         previous = TimeInterval(nanoseconds: delay)
