@@ -3,6 +3,7 @@
 public import BeaconFormats
 public import BeaconModel
 public import LinuxIO
+import Glibc
 import Presence
 public import SinkKit
 import SinkRuntime
@@ -89,7 +90,7 @@ public final class Agent {
         let gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
         do {
             store = try Store(
-                path: configuration.stateDirectory.map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
+                path: Self.stateDirectory(configuration).map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
                 log: { [log] in log($0, $1) })
         } catch { throw .store(error.description) }
         let context = SinkSet.Context(
@@ -119,6 +120,14 @@ public final class Agent {
 
     /// The clock of decisions.
     private var now: MonotonicTime { Clock.now + clockOffset }
+
+    /// Where state is kept: as configured, else where the service manager says (`StateDirectory=` of the unit).
+    private static func stateDirectory(_ configuration: AgentConfiguration) -> String? {
+        if let configured = configuration.stateDirectory { return configured }
+        guard let given = unsafe getenv("STATE_DIRECTORY") else { return nil }
+        // Several directories are separated by colons; the first one is ours.
+        return unsafe String(cString: given).split(separator: ":").first.map(String.init)
+    }
 
     // MARK: The loop
 

@@ -23,7 +23,7 @@ struct AgentConfigurationKeys: Sendable {
             maximumBytes: 4095, pattern: "^/", expected: "an absolute path",
             check: { $0.utf8.first == UInt8(ascii: "/") }
         ),
-        "The directory of the outbox, which keeps transitions until they are delivered; without it they are kept in memory."
+        "The directory of the outbox, which keeps transitions until they are delivered; without it the one of the service manager, else memory."
     )
     static let presence = Key<Values>.section(
         "presence", Presence.section, "When a beacon is there, and what is told of it.")

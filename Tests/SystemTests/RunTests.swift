@@ -104,6 +104,21 @@ import Testing
         #expect(outcome.errors.contains("counted"), "\(outcome.errors)")
     }
 
+    @Test func theOutboxIsWhereTheServiceManagerSays() throws {
+        let state = folder.path("state")
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
+        let outcome = try Program.run(
+            "run", "--source", "simulate:\(try scenario())", "--sink", "null", "--duration", "300ms",
+            environment: ["STATE_DIRECTORY": state])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(FileManager.default.fileExists(atPath: state + "/outbox.sqlite"))
+        let missing = try Program.run(
+            "run", "--source", "simulate:\(try scenario())", "--sink", "null",
+            environment: ["STATE_DIRECTORY": folder.path("nowhere")])
+        #expect(missing.status == 74)
+        #expect(missing.errors.contains("nowhere"), "\(missing.errors)")
+    }
+
     @Test func aReaderThatGoesAwayEndsItQuietly() throws {
         let source = try scenario(duration: "60s")
         let script =
