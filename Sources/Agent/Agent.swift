@@ -2,8 +2,8 @@
 
 public import BeaconFormats
 public import BeaconModel
-public import LinuxIO
 import Glibc
+public import LinuxIO
 import Presence
 public import SinkKit
 import SinkRuntime
@@ -48,7 +48,7 @@ public final class Agent {
     private let log: Log
     private let setup: Setup
     private let vocabulary: Vocabulary
-    private let road: Road
+    private var road: Road
     private let store: Store
     private let sinks: SinkSet
     private let sources: [any PacketSource]

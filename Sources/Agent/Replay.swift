@@ -51,7 +51,7 @@ public final class Replay {
     public func run(
         everySighting: Bool = false, _ body: (borrowing Event) -> Bool
     ) throws(AgentError) -> ReplaySummary {
-        let road = Road(
+        var road = Road(
             decoder: SightingDecoder(decoder),
             presence: PresenceEngine(
                 settings: configuration.presence, beacons: configuration.beacons,

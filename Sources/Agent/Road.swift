@@ -7,7 +7,7 @@ public import Presence
 
 /// The road from packets to events: parse, decode, track, on the thread that calls it, without locks and without the
 /// heap in the steady state.
-public final class Road {
+public struct Road: ~Copyable {
     private var parser = AdvertisingReportParser()
     private var decoder: SightingDecoder
     private var presence: PresenceEngine
@@ -29,36 +29,52 @@ public final class Road {
     public var nextDeadline: MonotonicTime { presence.nextDeadline }
 
     /// Takes one HCI packet, its H4 packet indicator in front.
-    public func receive(
+    public mutating func receive(
         _ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, emit: (borrowing Event) -> Void
     ) {
-        sightings(in: packet, at: time, from: adapter) { presence.observe($0, emit: emit) }
-    }
-
-    /// Finds the sightings in a packet and leaves presence alone.
-    public func sightings(
-        in packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, _ body: (borrowing Sighting) -> Void
-    ) {
         packetCount += 1
-        parser.parse(packet, at: time) { report, data in
-            decoder.decode(report, data, at: time, from: adapter) { sighting in
-                sightingCount += 1
-                body(sighting)
-            }
+        sightingCount += Self.walk(packet, time, adapter, &parser, &decoder, &presence) { sighting, presence in
+            presence.observe(sighting, emit: emit)
         }
     }
 
-    public func radio(
+    /// Finds the sightings in a packet and leaves presence alone.
+    public mutating func sightings(
+        in packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, _ body: (borrowing Sighting) -> Void
+    ) {
+        packetCount += 1
+        sightingCount += Self.walk(packet, time, adapter, &parser, &decoder, &presence) { sighting, _ in body(sighting)
+        }
+    }
+
+    /// The rooms as parameters of their own: so the compiler sees that they do not overlap, and checks nothing while it
+    /// runs.
+    private static func walk(
+        _ packet: Span<UInt8>, _ time: MonotonicTime, _ adapter: Name, _ parser: inout AdvertisingReportParser,
+        _ decoder: inout SightingDecoder, _ presence: inout PresenceEngine,
+        _ body: (borrowing Sighting, inout PresenceEngine) -> Void
+    ) -> UInt64 {
+        var count: UInt64 = 0
+        parser.parse(packet, at: time) { report, data in
+            decoder.decode(report, data, at: time, from: adapter) { sighting in
+                count += 1
+                body(sighting, &presence)
+            }
+        }
+        return count
+    }
+
+    public mutating func radio(
         _ adapter: Name, _ activity: RadioActivity, at time: MonotonicTime, emit: (borrowing Event) -> Void
     ) {
         presence.radio(adapter, activity, at: time, emit: emit)
     }
 
-    public func tick(_ time: MonotonicTime, emit: (borrowing Event) -> Void) {
+    public mutating func tick(_ time: MonotonicTime, emit: (borrowing Event) -> Void) {
         presence.tick(time, emit: emit)
     }
 
-    func reconfigure(
+    mutating func reconfigure(
         _ settings: PresenceSettings, _ beacons: [BeaconRule], _ regions: [RegionRule], at time: MonotonicTime,
         emit: (borrowing Event) -> Void
     ) {
