@@ -70,17 +70,3 @@ import Testing
         return text
     }
 }
-
-/// A folder that is gone with its owner.
-private final class TemporaryFolder {
-    private let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "beacond-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
-
-    func path(_ name: String) -> String { url.appending(path: name).path }
-}
