@@ -59,7 +59,10 @@ import Testing
         #expect(configuration.scan.isActive)
 
         let beacons = configuration.beacons
-        #expect(beacons.map { names[$0.alias] } == ["keys", "", "door", "schlüssel", "crate", "", "scale", "fridge", "phone"])
+        #expect(
+            beacons.map { names[$0.alias] } == [
+                "keys", "", "door", "schlüssel", "crate", "", "scale", "fridge", "phone",
+            ])
         let uuid = "fda50693a4e24fb1afcfc6eb07647825"
         #expect(beacons[0].identity == (try identity("ibeacon", uuid + "0001ffff")))
         #expect(beacons[1].identity == (try identity("altbeacon", uuid + "00000007")))
