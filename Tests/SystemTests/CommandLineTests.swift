@@ -162,6 +162,33 @@ import Testing
         #expect(!(check.output + run.errors).contains(key))
     }
 
+    /// The numbers of formats hold for the life of the process.
+    @Test(arguments: [
+        (#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#, "the configuration was read again"),
+        (#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-6,p:8-8"}"#, "the formats have changed, which needs a restart"),
+        (#"{"name": "gat", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#, "the formats have changed, which needs a restart"),
+    ])
+    func changedFormatsNeedARestart(format: String, message: String) throws {
+        let folder = try TemporaryFolder()
+        func write(_ format: String) throws -> String {
+            try folder.file("plugins.json", #"{"gateway": {"id": "g"}, "formats": [\#(format)], "log_level": "info"}"#)
+        }
+        let file = try write(#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#)
+        let program = try Program([
+            "run", "--config", file, "--source", "simulate:\(Fixtures.path("scenarios/demo.json"))", "--sink", "json",
+        ])
+        try program.start()
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while try program.outputSoFar().isEmpty, Date() < deadline { usleep(20_000) }
+        _ = try write(format)
+        // The lower number is taken first.
+        kill(program.process.processIdentifier, SIGHUP)
+        kill(program.process.processIdentifier, SIGTERM)
+        let outcome = try program.finish()
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.contains(message), "\(outcome.errors)")
+    }
+
     // MARK: Decoding
 
     @Test func decodingGoesOnBehindABadLine() throws {
