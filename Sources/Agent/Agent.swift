@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BeaconFormats
+import BeaconFormats
 public import BeaconModel
 import Glibc
 public import LinuxIO
@@ -67,11 +67,13 @@ public final class Agent {
 
     /// Opens the sources and the store. Blocks signals for this thread and all that it makes.
     public init(
-        _ setup: Setup, decoder: FrameDecoder, registry: SinkRegistry, names: NameTable, log: Log
+        _ setup: Setup, registry: SinkRegistry, names: NameTable, log: Log
     ) throws(AgentError) {
         self.setup = setup
         self.log = log
         let configuration = setup.configuration
+        let decoder = configuration.decoder
+        for warning in configuration.warnings { log(.warning, warning) }
         vocabulary = Vocabulary(formats: decoder.catalog, names: names)
         log.level = configuration.logLevel
         do {
@@ -202,6 +204,12 @@ public final class Agent {
         defer { notify.ready() }
         do {
             let configuration = try load()
+            // A beacon's identity has the number of its format, which others would have now.
+            guard configuration.formats == setup.configuration.formats else {
+                return log(
+                    .error, "the formats have changed, which needs a restart; the old configuration goes on as a whole")
+            }
+            for warning in configuration.warnings { log(.warning, warning) }
             log.level = configuration.logLevel
             road.reconfigure(
                 configuration.presence, configuration.beacons, configuration.regions, at: now

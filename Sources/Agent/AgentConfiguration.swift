@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import BeaconFormats
 public import BeaconModel
 public import Configuration
+import Glibc
 public import LinuxIO
 public import Presence
 public import SinkKit
@@ -17,12 +19,25 @@ public struct AgentConfiguration: Sendable {
     public var stateDirectory: String?
     public var presence: PresenceSettings
     public var scan: Scan
-    /// Each identity and each alias at most once.
+    /// Formats beside the built-in ones, each name at most once. Identities here are of ``decoder``.
+    public var formats: [CustomFormat]
+    /// Each identity and each alias at most once; devices that a key gives an alias are among them.
     public var beacons: [BeaconRule]
+    /// One at most for each device.
+    public var bindKeys: [BindKey]
+    /// Each is that of one beacon in `beacons`.
+    public var identityResolvingKeys: [DeviceKey]
     /// Each name at most once.
     public var regions: [RegionRule]
     /// Each name at most once; disabled ones are among them.
     public var sinks: [SinkInstance]
+    /// What is allowed and still unwise, one line each, for the log.
+    public private(set) var warnings: [String] = []
+    /// Whether a key stands in the file itself.
+    private var holdsKeys: Bool
+
+    /// Reads the frames of the built-in formats and of ``formats``.
+    public var decoder: FrameDecoder { FrameDecoder(FormatDefinition.all + formats.map(\.definition)) }
 
     /// How the radio listens.
     public struct Scan: Sendable {
@@ -65,12 +80,20 @@ extension AgentConfiguration {
         AgentConfigurationKeys(formats: formats, sinks: sinks).section
     }
 
-    /// Reads the bytes of a file; `file` is how messages name it.
+    /// Reads the bytes of a file.
+    ///
+    /// - Parameters:
+    ///   - file: how messages name it.
+    ///   - formats: the built-in formats, those of ``FormatDefinition/all``.
     public static func load(
         _ text: [UInt8], file: String, formats: FormatCatalog, sinks: SinkRegistry, names: NameTable
     ) throws(ConfigurationError) -> AgentConfiguration {
-        let keys = AgentConfigurationKeys(formats: formats, sinks: sinks)
-        let values = try ConfigurationReader.read(text, file: file, section: keys.section)
+        var keys = AgentConfigurationKeys(formats: formats, sinks: sinks)
+        let values = try ConfigurationReader.read(text, file: file) { document in
+            keys = AgentConfigurationKeys(
+                formats: formats, sinks: sinks, custom: CustomFormats(document, builtin: formats))
+            return keys.section
+        }
         return AgentConfiguration(values, keys, names)
     }
 
@@ -85,10 +108,21 @@ extension AgentConfiguration {
             throw .unreadable(error)
         }
         do {
-            return try load(text, file: path, formats: formats, sinks: sinks, names: names)
+            var configuration = try load(text, file: path, formats: formats, sinks: sinks, names: names)
+            if configuration.holdsKeys, isReadableByOthers(path) {
+                configuration.warnings.append(
+                    "\(path) holds keys and everybody on this machine can read it; take that right away (chmod o-r) or put the keys into files of their own (\"key_file\")"
+                )
+            }
+            return configuration
         } catch {
             throw .refused(error)
         }
+    }
+
+    private static func isReadableByOthers(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IROTH != 0
     }
 
     /// Why a configuration could not be loaded.
@@ -117,11 +151,10 @@ extension AgentConfiguration {
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
         presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])
+        formats = keys.customFormats.formats
         let identities = keys.identities
         var byAlias: [String: BeaconIdentity] = [:]
-        beacons = values[keys.beacons].compactMap { entry in
-            guard let identity = identities.identity(entry) else { return nil }
-            let alias = entry[AgentConfigurationKeys.Beacon.alias]
+        func rule(_ identity: BeaconIdentity, _ alias: String?, _ entry: Values) -> BeaconRule {
             if let alias { byAlias[alias] = identity }
             return BeaconRule(
                 identity: identity, alias: alias.map(names.intern) ?? .none,
@@ -129,6 +162,27 @@ extension AgentConfiguration {
                 enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init),
                 exitTime: entry[AgentConfigurationKeys.Beacon.exitTime])
         }
+        beacons = values[keys.beacons].compactMap { entry in
+            identities.identity(entry).map { rule($0, entry[AgentConfigurationKeys.Beacon.alias], entry) }
+        }
+        bindKeys = []
+        for entry in values[AgentConfigurationKeys.bindKeys] {
+            guard let address = AgentConfigurationKeys.Decryption.address(entry),
+                let key = AgentConfigurationKeys.Secret.octets(entry)
+            else { continue }
+            bindKeys.append(BindKey(address: address.value, key: key))
+            if let alias = entry[AgentConfigurationKeys.Beacon.alias], let identity = identities.device(address) {
+                beacons.append(rule(identity, alias, entry))
+            }
+        }
+        identityResolvingKeys = []
+        for entry in values[AgentConfigurationKeys.identityResolvingKeys] {
+            guard let key = identities.deviceKey(entry) else { continue }
+            identityResolvingKeys.append(key)
+            beacons.append(rule(key.identity, entry[AgentConfigurationKeys.Resolution.alias], entry))
+        }
+        let keyed = values[AgentConfigurationKeys.bindKeys] + values[AgentConfigurationKeys.identityResolvingKeys]
+        holdsKeys = keyed.contains { $0.isGiven(AgentConfigurationKeys.Secret.key) }
         regions = values[keys.regions].compactMap { entry in
             let name = names.intern(entry[AgentConfigurationKeys.Region.name])
             if entry.isGiven(AgentConfigurationKeys.Region.beacons) {

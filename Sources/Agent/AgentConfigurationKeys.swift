@@ -94,6 +94,9 @@ struct AgentConfigurationKeys: Sendable {
             "exit_time", in: exitTimes, "Its exit time, instead of that of \"presence\".")
         static let enterCount = Key<Int64?>.optionalInteger(
             "enter_count", in: 1...100, "Its sightings for an enter, instead of those of \"presence\".")
+
+        /// What may be different for one beacon.
+        static let rules = [measuredPower.declaration, exitTime.declaration, enterCount.declaration]
     }
 
     enum Region {
@@ -114,23 +117,35 @@ struct AgentConfigurationKeys: Sendable {
         static let common = Section([name.declaration, enabled.declaration, queue.declaration])
     }
 
+    static let formatsKey = "formats"
+
+    let customFormats: CustomFormats
     let identities: IdentityKeys
+    let formats: Key<[Values]>
     let beacons: Key<[Values]>
     let regions: Key<[Values]>
     let sinks: Key<[Values]>
     private let kinds: [Shape.PluginKind]
 
-    init(formats: FormatCatalog, sinks registry: SinkRegistry) {
-        let identities = IdentityKeys(formats)
+    /// - Parameters:
+    ///   - builtin: the formats that are there without the file.
+    ///   - custom: those of the file that is read.
+    init(formats builtin: FormatCatalog, sinks registry: SinkRegistry, custom: CustomFormats = CustomFormats()) {
+        let identities = IdentityKeys(builtin, custom)
+        let beaconKeys = [Beacon.alias.declaration] + identities.declarations + Beacon.rules
         let beacon = Section(
-            [Beacon.alias.declaration] + identities.declarations + [
-                Beacon.measuredPower.declaration, Beacon.exitTime.declaration, Beacon.enterCount.declaration,
-            ]
-        ) { identities.check($0, isComplete: true, &$1) }
+            beaconKeys,
+            checks: [
+                identities.formatCheck, .init(beaconKeys) { identities.check($0, isComplete: true, &$1) },
+            ])
+        let regionKeys = [Region.name.declaration] + identities.declarations + [Region.beacons.declaration]
         let region = Section(
-            [Region.name.declaration] + identities.declarations + [Region.beacons.declaration]
-        ) { Self.checkRegion($0, identities, &$1) }
+            regionKeys, checks: [identities.formatCheck, .init(regionKeys) { Self.checkRegion($0, identities, &$1) }])
+        customFormats = custom
         self.identities = identities
+        formats = .sections(
+            Self.formatsKey, of: Format.section(builtin: builtin), count: 0...CustomFormats.maximumCount,
+            "Formats of beacons that are not built in.")
         beacons = .sections(
             "beacons", of: beacon, count: 0...10_000, example: Self.beaconsExample,
             "The beacons that are told of by name, each with its complete identity.")
@@ -147,18 +162,20 @@ struct AgentConfigurationKeys: Sendable {
     }
 
     var section: Section {
-        let (identities, beacons, regions, sinks) = (identities, beacons, regions, sinks)
+        let (identities, formats, beacons, regions, sinks) = (identities, formats, beacons, regions, sinks)
+        let devices = [beacons.declaration, Self.bindKeys.declaration, Self.identityResolvingKeys.declaration]
         return Section(
             [
                 Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
                 Self.logLevel.declaration, Self.stateDirectory.declaration, Self.presence.declaration,
-                Self.scan.declaration, beacons.declaration, regions.declaration, sinks.declaration,
-            ],
+                Self.scan.declaration, formats.declaration,
+            ] + devices + [regions.declaration, sinks.declaration],
             checks: [
                 .init([Self.sources.declaration]) { Self.checkSources($0, &$1) },
-                .init([beacons.declaration]) { Self.checkBeacons($0[beacons], identities, &$1) },
+                .init([formats.declaration]) { Self.checkFormatNames($0[formats], &$1) },
+                .init(devices) { Self.checkDevices($0, beacons, identities, &$1) },
                 .init([regions.declaration]) { Self.checkRegionNames($0[regions], &$1) },
-                .init([beacons.declaration, regions.declaration]) { Self.checkAliases($0[regions], $0[beacons], &$1) },
+                .init(devices + [regions.declaration]) { Self.checkMembers($0, $0[regions], $0[beacons], &$1) },
                 .init([sinks.declaration]) { Self.checkSinkNames($0[sinks], &$1) },
             ])
     }
@@ -194,7 +211,7 @@ extension AgentConfigurationKeys {
         })
 
     /// A name in any language, on one line.
-    private static let nameRule = Shape.TextRule(
+    static let nameRule = Shape.TextRule(
         maximumBytes: 64, pattern: "^[^\\u0000-\\u001f\\u007f]+$", expected: "text without control characters",
         check: { name in name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } })
 
@@ -229,47 +246,25 @@ extension AgentConfigurationKeys {
         }
     }
 
-    private static func checkBeacons(
-        _ entries: [Values], _ identities: IdentityKeys, _ complaints: inout Complaints
-    ) {
-        var lines: [BeaconIdentity: Int] = [:]
-        for (index, entry) in entries.enumerated() {
-            guard let identity = identities.identity(entry) else { continue }
-            if let line = lines[identity] {
-                complaints.add(at: ["beacons", .index(index)], "the same beacon as on line \(line)")
-            } else {
-                lines[identity] = entry.line
-            }
-        }
-        checkUnique(entries.map { ($0[Beacon.alias], $0.line) }, "beacons", "alias", &complaints)
-    }
-
     private static func checkRegionNames(_ entries: [Values], _ complaints: inout Complaints) {
-        checkUnique(entries.map { ($0[Region.name], $0.line) }, "regions", "name", &complaints)
+        let names = entries.enumerated().map {
+            (path: ["regions", .index($0), "name"] as [PathStep], name: $1[Region.name] as String?, line: $1.line)
+        }
+        checkUnique(names, "name", &complaints)
     }
 
     private static func checkSinkNames(_ entries: [Values], _ complaints: inout Complaints) {
-        checkUnique(entries.map { ($0[Sink.name] ?? $0.pluginKind, $0.line) }, "sinks", "name", &complaints)
+        checkUnique(
+            entries.enumerated().map { (["sinks", .index($0), "name"], $1[Sink.name] ?? $1.pluginKind, $1.line) },
+            "name", &complaints)
     }
 
-    private static func checkUnique(
-        _ names: [(name: String?, line: Int)], _ list: String, _ key: String, _ complaints: inout Complaints
+    private static func checkMembers(
+        _ values: Values, _ regions: [Values], _ beacons: [Values], _ complaints: inout Complaints
     ) {
-        var lines: [String: Int] = [:]
-        for (index, entry) in names.enumerated() {
-            guard let name = entry.name else { continue }
-            if let line = lines[name] {
-                complaints.add(
-                    at: [.key(list), .index(index), .key(key)],
-                    "\"\(name)\" is already the \(key) of the entry on line \(line)")
-            } else {
-                lines[name] = entry.line
-            }
-        }
-    }
-
-    private static func checkAliases(_ regions: [Values], _ beacons: [Values], _ complaints: inout Complaints) {
-        let aliases = beacons.compactMap { $0[Beacon.alias] }
+        let aliases =
+            (beacons + values[bindKeys]).compactMap { $0[Beacon.alias] }
+            + values[identityResolvingKeys].map { $0[Resolution.alias] }
         let known = Set(aliases)
         for (index, region) in regions.enumerated() {
             for (place, alias) in region[Region.beacons].enumerated() where !known.contains(alias) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BeaconFormats
+import BeaconFormats
 public import BeaconModel
 import Glibc
 public import HCI
@@ -37,9 +37,9 @@ public final class Replay {
     private let adapter: Name
     private let timeline = Timeline(origin: .capture)
 
-    public init(_ configuration: AgentConfiguration, decoder: FrameDecoder, names: NameTable, path: String) {
+    public init(_ configuration: AgentConfiguration, names: NameTable, path: String) {
         self.configuration = configuration
-        self.decoder = decoder
+        decoder = configuration.decoder
         self.names = names
         self.path = path
         adapter = names.intern(SourceSpecification.capture(path: path).adapterName)

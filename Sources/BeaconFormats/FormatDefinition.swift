@@ -12,8 +12,12 @@ public struct FormatDefinition: Sendable {
         case manufacturer(companyID: UInt16)
         /// Manufacturer specific data of any company whose octets 2 and 3 are these.
         case anyManufacturer(code: UInt16)
+        /// Manufacturer specific data of any company, for what is told apart elsewhere.
+        case everyManufacturer
         /// Service data of this 16-bit service UUID.
         case service(uuid: UInt16)
+        /// None: the identity comes from the device, not from a frame.
+        case unframed
     }
 
     /// Name and identity, as everybody downstream knows them.
@@ -41,6 +45,7 @@ extension FormatDefinition {
     /// Every format of this version. Formats of one carrier are tried in this order.
     public static let all: [FormatDefinition] = [
         iBeacon, altBeacon, eddystoneUID, eddystoneURL, eddystoneTLM,
+        device, irk,
     ]
 }
 

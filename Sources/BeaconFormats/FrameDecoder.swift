@@ -9,6 +9,7 @@ public struct FrameDecoder: Sendable {
     public let catalog: FormatCatalog
     private let manufacturers: [Entry]
     private let codes: [Entry]
+    private let everyManufacturer: [Entry]
     private let services: [Entry]
 
     private struct Entry: Sendable {
@@ -21,6 +22,7 @@ public struct FrameDecoder: Sendable {
         catalog = FormatCatalog(definitions.map(\.format))
         var manufacturers: [Entry] = []
         var codes: [Entry] = []
+        var everyManufacturer: [Entry] = []
         var services: [Entry] = []
         for (index, definition) in definitions.enumerated() {
             let format = FormatID(rawValue: UInt8(index))
@@ -28,11 +30,14 @@ public struct FrameDecoder: Sendable {
             switch definition.carrier {
             case .manufacturer(let company): manufacturers.append(entry(company))
             case .anyManufacturer(let code): codes.append(entry(code))
+            case .everyManufacturer: everyManufacturer.append(entry(0))
             case .service(let uuid): services.append(entry(uuid))
+            case .unframed: break
             }
         }
         self.manufacturers = manufacturers
         self.codes = codes
+        self.everyManufacturer = everyManufacturer
         self.services = services
     }
 
@@ -50,10 +55,12 @@ public struct FrameDecoder: Sendable {
                 if let frame = first(manufacturers, key: UInt16(payload[0]) | UInt16(payload[1]) << 8, payload) {
                     return body(frame, payload)
                 }
-                guard payload.count >= 4 else { return }
-                if let frame = first(codes, key: UInt16(payload[2]) << 8 | UInt16(payload[3]), payload) {
-                    body(frame, payload)
+                if payload.count >= 4,
+                    let frame = first(codes, key: UInt16(payload[2]) << 8 | UInt16(payload[3]), payload)
+                {
+                    return body(frame, payload)
                 }
+                if let frame = first(everyManufacturer, key: 0, payload) { body(frame, payload) }
             case .serviceData16:
                 guard payload.count >= 2 else { return }
                 if let frame = first(services, key: UInt16(payload[0]) | UInt16(payload[1]) << 8, payload) {

@@ -41,11 +41,14 @@ public struct IdentityField: Sendable {
     public let spelling: Spelling
     /// One sentence for the configuration reference.
     public let summary: String
+    /// A value as people write it, where the spelling does not say it.
+    public let example: String?
 
-    public init(key: String, spelling: Spelling, summary: String) {
+    public init(key: String, spelling: Spelling, summary: String, example: String? = nil) {
         self.key = key
         self.spelling = spelling
         self.summary = summary
+        self.example = example
     }
 
     /// Octets that the field takes; nil means all that remain.

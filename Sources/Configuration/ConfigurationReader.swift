@@ -12,6 +12,15 @@ public enum ConfigurationReader {
     public static func read(
         _ text: [UInt8], file: String, section: Section
     ) throws(ConfigurationError) -> Values {
+        try read(text, file: file) { _ in section }
+    }
+
+    /// Reads a text in which one part says what may stand in another.
+    ///
+    /// - Parameter section: makes the declaration, after a look at the document, which may hold anything.
+    public static func read(
+        _ text: [UInt8], file: String, section: (Node) -> Section
+    ) throws(ConfigurationError) -> Values {
         guard text.count <= maximumBytes else {
             let problem = Problem(file: file, line: 0, text: "larger than \(SizeText.text(Int64(maximumBytes)))")
             throw ConfigurationError(problems: [problem])
@@ -24,7 +33,7 @@ public enum ConfigurationReader {
             throw ConfigurationError(problems: [problem])
         }
         var reader = NodeReader(file: file)
-        let values = reader.section(section, document.root, Path())
+        let values = reader.section(section(document.root), document.root, Path())
         guard let values, reader.problems.isEmpty else { throw ConfigurationError(problems: reader.problems) }
         return values
     }
@@ -183,7 +192,7 @@ private struct NodeReader {
         case (.integer(let range), .integer(let value)) where range.contains(value):
             return .integer(value)
         // JSON does not tell 1.0 from 1, and the schema neither.
-        case (.integer(let range), .number(let number)):
+        case (.integer(let range), .number(let number)), (.integerOrText(let range, _), .number(let number)):
             if let value = Int64(exactly: number), range.contains(value) { return .integer(value) }
         case (.number(let range), .number(let value)) where range.contains(value):
             return .number(value)
@@ -191,10 +200,13 @@ private struct NodeReader {
             return .number(Double(value))
         case (.text(let rule), .text(let text)):
             return self.text(rule, text, node, path)
+        case (.integerOrText(let range, _), .integer(let value)) where range.contains(value):
+            return .integer(value)
+        case (.integerOrText(_, let rule), .text(let text)):
+            return self.text(rule, text, node, path)
         case (.choice(let words), .text(let word)):
             if words.contains(word) { return .text(word) }
-            let hint = Suggestion.hint(for: word, in: words, all: "expected one of")
-            note(node.place, path, "unknown \(path.lastKey ?? "word") \(quoted(word)); \(hint)")
+            note(node.place, path, Suggestion.complaint(about: word, kind: path.lastKey ?? "word", in: words))
             return nil
         case (.duration(let range), .text(let text)):
             let interval = DurationText.interval(text)

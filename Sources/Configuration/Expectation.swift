@@ -11,6 +11,7 @@ extension Shape {
         case .number(let range): "a number\(Self.words(range, Self.text))"
         case .text(let rule):
             rule.expected == "text" ? "text of at most \(rule.maximumBytes) bytes" : rule.expected
+        case .integerOrText(_, let rule): rule.expected
         case .choice([]): "a word"
         case .choice(let words): "one of \(words.map { "\"\($0)\"" }.joined(separator: ", "))"
         case .duration(let range): "a length of time\(Self.words(range, DurationText.text))"

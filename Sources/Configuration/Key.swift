@@ -8,6 +8,8 @@ public indirect enum Shape: Sendable {
     case integer(ClosedRange<Int64>)
     case number(ClosedRange<Double>)
     case text(TextRule)
+    /// A whole number or a text; what is expected is said by the rule of the text.
+    case integerOrText(ClosedRange<Int64>, TextRule)
     /// One of these words.
     case choice([String])
     /// A length of time with its unit: `"90s"`, `"1500ms"`, `"5m"`, `"2h"`, `"7d"`.

@@ -116,6 +116,27 @@ extension Key where Content == String? {
     }
 }
 
+extension Key where Content == IntegerOrText? {
+    /// A whole number or a text, for a value that only another key can explain.
+    public static func optionalIntegerOrText(
+        _ name: String, in range: ClosedRange<Int64>, _ rule: Shape.TextRule, _ summary: String
+    ) -> Self {
+        Self(AnyKey(name, .integerOrText(range, rule), summary)) {
+            switch $0 {
+            case .integer(let value): .integer(value)
+            case .text(let value): .text(value)
+            default: nil
+            }
+        }
+    }
+}
+
+/// A value that may be written in two ways.
+public enum IntegerOrText: Sendable, Equatable {
+    case integer(Int64)
+    case text(String)
+}
+
 extension Key where Content == [String] {
     /// A list of texts, empty unless given or declared otherwise.
     public static func texts(

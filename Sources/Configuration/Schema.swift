@@ -47,7 +47,7 @@ public enum Schema {
     private static func write(_ key: AnyKey, into writer: inout JSONWriter) {
         writer.object { writer in
             switch key.shape {
-            case .duration, .size, .text:
+            case .duration, .size, .text, .integerOrText:
                 writer.member("description", "\(key.summary) Expected: \(key.shape.expectation).")
             default: writer.member("description", key.summary)
             }
@@ -85,6 +85,12 @@ public enum Schema {
             if !rule.mayBeEmpty { writer.member("minLength", 1) }
             writer.member("maxLength", Int64(rule.maximumBytes))
             if let pattern = rule.pattern { writer.member("pattern", pattern) }
+        case .integerOrText(let range, let rule):
+            writer.key("anyOf")
+            writer.beginArray()
+            writer.object { write(.integer(range), into: &$0) }
+            writer.object { write(.text(rule), into: &$0) }
+            writer.endArray()
         case .choice(let words):
             writer.list("enum", words)
         case .duration:

@@ -22,6 +22,13 @@ public enum Suggestion {
         return best?.candidate
     }
 
+    /// What is said of a word that is none of the candidates: `unknown qos "x"; expected one of: …`.
+    ///
+    /// - Parameter kind: what the word should be, one word.
+    public static func complaint(about word: String, kind: String, in candidates: [String]) -> String {
+        "unknown \(kind) \(quoted(word)); \(hint(for: word, in: candidates, all: "expected one of"))"
+    }
+
     /// A clause that helps: the nearest candidate, else all of them.
     static func hint(for word: String, in candidates: [String], all: String) -> String {
         if let nearest = nearest(to: word, in: candidates) { return "did you mean \(quoted(nearest))?" }

@@ -97,8 +97,12 @@ public struct EventEncoder: Sendable {
             writer.key("alias")
             writer.string(vocabulary.names[event.name])
         }
-        writer.key("address")
-        writer.address(event.address)
+        // A device that is known by its address was spelled with it.
+        let isSpelled = event.identity.map { vocabulary.formats[$0.format]?.fields.first?.key == "address" } ?? false
+        if !isSpelled {
+            writer.key("address")
+            writer.address(event.address)
+        }
         writer.key("address_ending")
         writer.addressEnding(event.address)
         if event.adapter != .none {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Agent
-import BeaconFormats
 import BeaconModel
 import Configuration
 import SinkKit
@@ -19,11 +18,11 @@ enum CheckCommand {
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         let path = arguments.operands.first ?? ConfigurationLoading.defaultPath
-        let configuration = try ConfigurationLoading.load(
-            path: path, formats: FrameDecoder().catalog, names: NameTable())
+        let configuration = try ConfigurationLoading.load(path: path, names: NameTable())
         func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+        let warnings = configuration.warnings.map { "warning: \($0)\n" }.joined()
         try StandardOutput.print(
-            "\(path): valid: \(count(configuration.sources.count, "source")), "
+            warnings + "\(path): valid: \(count(configuration.sources.count, "source")), "
                 + "\(count(configuration.beacons.count, "beacon")), \(count(configuration.regions.count, "region")), "
                 + "\(count(configuration.sinks.filter(\.isEnabled).count, "sink"))\n")
         return .success
@@ -45,7 +44,7 @@ enum SampleCommand {
         run: run)
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
-        let section = AgentConfiguration.section(formats: FrameDecoder().catalog, sinks: builtinSinks)
+        let section = AgentConfiguration.section(formats: ConfigurationLoading.builtinFormats, sinks: builtinSinks)
         let introduction = "Configuration of beacond. Keys that begin with // are comments; every other key may go."
         guard let kind = arguments.operands.first else {
             try StandardOutput.write(
@@ -70,7 +69,7 @@ enum SchemaCommand {
         run: run)
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
-        let section = AgentConfiguration.section(formats: FrameDecoder().catalog, sinks: builtinSinks)
+        let section = AgentConfiguration.section(formats: ConfigurationLoading.builtinFormats, sinks: builtinSinks)
         if arguments.has("--markdown") {
             try StandardOutput.print(Reference.markdown(for: section))
         } else {

@@ -12,30 +12,33 @@ enum ConfigurationLoading {
     /// Where the service looks when it is not told.
     static let defaultPath = "plugins.json"
 
-    static func load(
-        path: String, formats: FormatCatalog, names: NameTable
-    ) throws(CommandError) -> AgentConfiguration {
+    /// The formats that a configuration adds to.
+    static let builtinFormats = FrameDecoder().catalog
+
+    static func load(path: String, names: NameTable) throws(CommandError) -> AgentConfiguration {
         do throws(AgentConfiguration.LoadError) {
-            return try AgentConfiguration.load(path: path, formats: formats, sinks: builtinSinks, names: names)
+            return try reload(path: path, names: names)
         } catch {
             throw commandError(error)
         }
     }
 
+    static func reload(path: String, names: NameTable) throws(AgentConfiguration.LoadError) -> AgentConfiguration {
+        try AgentConfiguration.load(path: path, formats: builtinFormats, sinks: builtinSinks, names: names)
+    }
+
     /// The configuration of an empty object: everything at its default.
-    static func defaults(formats: FormatCatalog, names: NameTable) throws(CommandError) -> AgentConfiguration {
+    static func defaults(names: NameTable) throws(CommandError) -> AgentConfiguration {
         do throws(ConfigurationError) {
             return try AgentConfiguration.load(
-                Array("{}".utf8), file: "defaults", formats: formats, sinks: builtinSinks, names: names)
+                Array("{}".utf8), file: "defaults", formats: builtinFormats, sinks: builtinSinks, names: names)
         } catch {
             throw CommandError(.configuration, error.description)
         }
     }
 
     /// A sink of this kind with everything at its default, as `--sink KIND` wants it.
-    static func sink(
-        _ kind: String, formats: FormatCatalog, names: NameTable
-    ) throws(CommandError) -> AgentConfiguration.SinkInstance {
+    static func sink(_ kind: String) throws(CommandError) -> AgentConfiguration.SinkInstance {
         guard builtinSinks[kind] != nil else {
             let kinds = builtinSinks.registrations.map(\.descriptor.kind)
             let hint = Suggestion.nearest(to: kind, in: kinds).map { "; did you mean \"\($0)\"?" } ?? ""

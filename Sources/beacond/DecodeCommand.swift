@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Agent
 import BeaconFormats
 import BeaconModel
 import Configuration
@@ -12,7 +13,8 @@ enum DecodeCommand {
         name: "decode", operands: "", operandCount: 0...0,
         summary: "Decodes payloads that stand as hexadecimal digits on standard input, one a line.",
         options: [
-            Option("--kind", "KIND", "adv-data (default), hci-event or hci-sequence")
+            Option("--kind", "KIND", "adv-data (default), hci-event or hci-sequence"),
+            Option("--config", "FILE", "knows the formats of this configuration, too"),
         ],
         details: """
             Each line is either hexadecimal digits of the kind that --kind says, or a JSON object
@@ -36,7 +38,12 @@ enum DecodeCommand {
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         let word = try arguments.choice("--kind", of: Kind.allCases.map(\.rawValue))
         let kind = word.flatMap(Kind.init) ?? .advertisingData
-        let decoder = FrameDecoder()
+        let decoder =
+            if let path = arguments["--config"] {
+                try ConfigurationLoading.load(path: path, names: NameTable()).decoder
+            } else {
+                FrameDecoder()
+            }
         var output = StandardOutput()
         var input = StandardInput()
         while let line = try input.nextLine() {

@@ -16,7 +16,7 @@ enum ReplayCommand {
         summary: "Reads a btsnoop capture at full speed and prints what beacond makes of it.",
         options: [
             Option("--emit", "WHAT", "reports, sightings or events (default), as JSON lines on standard output"),
-            Option("--config", "FILE", "beacons, regions and presence settings; the sinks in it are not used"),
+            Option("--config", "FILE", "formats, beacons, regions and presence settings; the sinks in it are not used"),
             Option("--sink", "KIND", "gives the events to a sink of this kind instead of printing them"),
         ],
         details: """
@@ -31,22 +31,22 @@ enum ReplayCommand {
     private enum Emission: String, CaseIterable { case reports, sightings, events }
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
-        let decoder = FrameDecoder()
         let names = NameTable()
         let word = try arguments.choice("--emit", of: Emission.allCases.map(\.rawValue))
         let emission = word.flatMap(Emission.init) ?? .events
         let configuration =
             if let path = arguments["--config"] {
-                try ConfigurationLoading.load(path: path, formats: decoder.catalog, names: names)
+                try ConfigurationLoading.load(path: path, names: names)
             } else {
-                try ConfigurationLoading.defaults(formats: decoder.catalog, names: names)
+                try ConfigurationLoading.defaults(names: names)
             }
+        let decoder = configuration.decoder
         var sink: AgentConfiguration.SinkInstance?
         if let kind = arguments["--sink"] {
             guard emission == .events else {
                 throw arguments.usage("--sink takes events; leave out --emit \(emission)")
             }
-            sink = try ConfigurationLoading.sink(kind, formats: decoder.catalog, names: names)
+            sink = try ConfigurationLoading.sink(kind)
         }
         let path = arguments.operands[0]
         let beginning = Clock.now
@@ -54,7 +54,7 @@ enum ReplayCommand {
         switch emission {
         case .reports: summary = try emitReports(path, decoder)
         case .sightings, .events:
-            let replay = Replay(configuration, decoder: decoder, names: names, path: path)
+            let replay = Replay(configuration, names: names, path: path)
             if let sink {
                 summary = try perform { () throws(AgentError) in
                     try replay.run(into: sink, registry: builtinSinks, version: Main.version, log: Log(level: .notice))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Agent
-import BeaconFormats
 import BeaconModel
 import Configuration
 import LinuxIO
@@ -32,7 +31,6 @@ enum RunCommand {
         run: run)
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
-        let decoder = FrameDecoder()
         let names = NameTable()
         var duration: TimeInterval?
         if let text = arguments["--duration"] {
@@ -42,7 +40,7 @@ enum RunCommand {
         let sources = arguments.all("--source")
         var sinks: [AgentConfiguration.SinkInstance] = []
         for kind in arguments.all("--sink") {
-            let sink = try ConfigurationLoading.sink(kind, formats: decoder.catalog, names: names)
+            let sink = try ConfigurationLoading.sink(kind)
             if !sinks.contains(where: { $0.kind == kind }) { sinks.append(sink) }
         }
         // Without a file, what is on the command line must be enough to run.
@@ -54,15 +52,13 @@ enum RunCommand {
             return configuration
         }
         let configuration =
-            if let path { try ConfigurationLoading.load(path: path, formats: decoder.catalog, names: names) } else {
-                try ConfigurationLoading.defaults(formats: decoder.catalog, names: names)
+            if let path { try ConfigurationLoading.load(path: path, names: names) } else {
+                try ConfigurationLoading.defaults(names: names)
             }
         var reload: (() throws(AgentConfiguration.LoadError) -> AgentConfiguration)?
         if let path {
             reload = { () throws(AgentConfiguration.LoadError) in
-                apply(
-                    try AgentConfiguration.load(
-                        path: path, formats: decoder.catalog, sinks: builtinSinks, names: names))
+                apply(try ConfigurationLoading.reload(path: path, names: names))
             }
         }
         let log = Log(level: configuration.logLevel)
@@ -70,7 +66,7 @@ enum RunCommand {
             let agent = try Agent(
                 Agent.Setup(
                     configuration: apply(configuration), reload: reload, duration: duration, version: Main.version),
-                decoder: decoder, registry: builtinSinks, names: names, log: log)
+                registry: builtinSinks, names: names, log: log)
             try agent.run()
         } catch {
             throw CommandError(status(error), error.description)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Agent
+import BeaconFormats
 import BeaconModel
 import Configuration
 import Foundation
@@ -58,7 +59,10 @@ import Testing
         #expect(configuration.scan.isActive)
 
         let beacons = configuration.beacons
-        #expect(beacons.map { names[$0.alias] } == ["keys", "", "door", "schlüssel"])
+        #expect(
+            beacons.map { names[$0.alias] } == [
+                "keys", "", "door", "schlüssel", "crate", "", "scale", "fridge", "phone",
+            ])
         let uuid = "fda50693a4e24fb1afcfc6eb07647825"
         #expect(beacons[0].identity == (try identity("ibeacon", uuid + "0001ffff")))
         #expect(beacons[1].identity == (try identity("altbeacon", uuid + "00000007")))
@@ -70,12 +74,13 @@ import Testing
         #expect(beacons[1].measuredPower == nil && beacons[1].exitTime == nil && beacons[1].enterCount == nil)
 
         let regions = configuration.regions
-        #expect(regions.map { names[$0.name] } == ["site", "hall", "tag", "any uid", "me"])
-        #expect(regions.map { $0.patterns.map(\.prefix) } == [[16], [18], [20], [0], [20, 11]])
+        #expect(regions.map { names[$0.name] } == ["site", "hall", "tag", "any uid", "crates", "me"])
+        #expect(regions.map { $0.patterns.map(\.prefix) } == [[16], [18], [20], [0], [10], [20, 11, 6, 8]])
         let inHall = try identity("ibeacon", uuid + "00010042")
         #expect(
-            regions.map { $0.patterns.contains { $0.matches(inHall) } } == [true, true, false, false, false])
-        #expect(regions[4].patterns.map(\.identity) == [beacons[0].identity, beacons[3].identity])
+            regions.map { $0.patterns.contains { $0.matches(inHall) } } == [true, true, false, false, false, false])
+        #expect(regions[4].patterns[0].matches(beacons[4].identity))
+        #expect(regions[5].patterns.map(\.identity) == [0, 3, 7, 8].map { beacons[$0].identity })
 
         let sinks = configuration.sinks
         #expect(sinks.map(\.name) == ["stdout", "lines", "mqtt"])
@@ -90,6 +95,121 @@ import Testing
         #expect(mqtt[TestMQTTSink.share] == 1)
         #expect(mqtt[TestMQTTSink.password] == "pa\"ss\\word")
         #expect(mqtt.isGiven(TestMQTTSink.qos) && !sinks[1].values.isGiven(TestMQTTSink.qos))
+    }
+
+    @Test func formatsAndDevices() throws {
+        let file = "good/complete.json"
+        let configuration = try TestDeclaration.load(try FixtureFiles.bytes(file), file: file)
+        let custom = configuration.formats
+        #expect(custom.map(\.name) == ["asset-tag", "acme"])
+        #expect(custom.map(\.companyID) == [nil, 65_535])
+        #expect(custom[1].definition.carrier == .manufacturer(companyID: 65_535))
+        // Behind the built-in ones, in the order of the file.
+        let first = UInt8(formats.formats.count)
+        func identity(_ number: UInt8, _ hexadecimal: String) throws -> BeaconIdentity {
+            let octets = try #require(Hexadecimal.octets(hexadecimal))
+            return BeaconIdentity(format: FormatID(rawValue: first + number), octets: octets.span)
+        }
+        let beacons = configuration.beacons
+        #expect(beacons[4].identity == (try identity(0, "00112233445566778899ffffaabb")))
+        #expect(beacons[5].identity == (try identity(1, "fda50693a4e24fb1afcfc6eb076478250001")))
+        #expect(beacons[6].identity == (try self.identity("device", "c47c8d6a1122")))
+        #expect(beacons[7].identity == (try self.identity("device", "a4c138565384")))
+        // The first half of what another implementation (openssl enc -aes-128-ecb) makes of the block.
+        #expect(beacons[8].identity == (try self.identity("irk", "99fcd21ba3c92b03")))
+        #expect(beacons[8].exitTime == .seconds(300) && beacons[8].enterCount == 1 && beacons[8].measuredPower == -70)
+
+        func text(_ key: [16 of UInt8]) -> String { Hexadecimal.text(key.indices.map { key[$0] }) }
+        #expect(configuration.bindKeys.map(\.address) == [0xC47C_8D6A_1122, 0xA4C1_3856_5384])
+        #expect(
+            configuration.bindKeys.map { text($0.key) } == [
+                "231d39c1d7cc1ab1aee224cd096db932", "00000000000000000000000000000001",
+            ])
+        let key = try #require(configuration.identityResolvingKeys.first)
+        #expect(configuration.identityResolvingKeys.count == 1)
+        #expect(key.identity == beacons[8].identity)
+        #expect(text(key.key) == "ec0234a357c8ad05341010a60a397d9b")
+        var resolver = AddressResolver(configuration.identityResolvingKeys)
+        // Core 5.4, Vol 3, Part H, D.7.
+        #expect(resolver.identity(of: DeviceAddress(value: 0x7081_940D_FBAA, kind: .randomDevice)) == key.identity)
+        #expect(resolver.identity(of: DeviceAddress(value: 0x7081_940D_FBAB, kind: .randomDevice)) == nil)
+    }
+
+    @Test func theDecoderKnowsTheFormatsOfTheFile() throws {
+        let text = """
+            {"formats": [{"name": "tag", "layout": "m:2-3=0a0b,i:4-5,p:6-6"}],
+             "beacons": [{"format": "tag", "id1": 258}]}
+            """
+        let configuration = try AgentConfiguration.load(
+            Array(text.utf8), file: "f", formats: FrameDecoder().catalog, sinks: TestDeclaration.sinks,
+            names: NameTable())
+        let data: [UInt8] = [8, 0xFF, 0x12, 0x34, 0x0A, 0x0B, 0x01, 0x02, 0xC5]
+        var frames: [Frame] = []
+        configuration.decoder.forEachFrame(in: data.span) { frame, _ in frames.append(frame) }
+        #expect(frames.map(\.identity) == [configuration.beacons[0].identity])
+        #expect(frames.map(\.measuredPower) == [-59])
+    }
+
+    @Test func keysInFiles() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("key")
+        func load() throws(ConfigurationError) -> AgentConfiguration {
+            try TestDeclaration.load(#"{"identity_resolving_keys":[{"alias":"phone","key_file":"\#(path)"}]}"#)
+        }
+        for text in ["ec0234a357c8ad05341010a60a397d9b", " \t\nEC0234A357C8AD05341010A60A397D9B\r\n\n"] {
+            try Data(text.utf8).write(to: URL(filePath: path))
+            let keys = try load().identityResolvingKeys
+            #expect(keys.map(\.identity) == [try identity("irk", "99fcd21ba3c92b03")])
+        }
+        for text in ["", "ec0234a357c8ad05341010a60a397d9", "ec0234a357c8ad05341010a60a397d9b 5EC2E7"] {
+            try Data(text.utf8).write(to: URL(filePath: path))
+            let error = try #require(throws: ConfigurationError.self) { try load() }
+            #expect(
+                error.description
+                    == "plugins.json:1: $.identity_resolving_keys[0].key_file: "
+                    + "expected a file that holds 32 hexadecimal digits")
+        }
+    }
+
+    @Test func aReadableFileWithKeysIsUnwise() throws {
+        let folder = try TemporaryFolder()
+        let (path, keyPath) = (folder.path("plugins.json"), folder.path("key"))
+        let key = "ec0234a357c8ad05341010a60a397d9b"
+        try Data(key.utf8).write(to: URL(filePath: keyPath))
+        func warnings(_ entry: String, mode: Int) throws -> [String] {
+            try Data(#"{"identity_resolving_keys":[{"alias":"phone",\#(entry)}]}"#.utf8).write(to: URL(filePath: path))
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+            return try AgentConfiguration.load(
+                path: path, formats: formats, sinks: TestDeclaration.sinks, names: NameTable()
+            ).warnings
+        }
+        let found = try warnings(#""key":"\#(key)""#, mode: 0o644)
+        #expect(found.count == 1)
+        #expect(found[0].hasPrefix("\(path) holds keys and everybody on this machine can read it"))
+        #expect(!found[0].contains(key))
+        #expect(try warnings(#""key":"\#(key)""#, mode: 0o640).isEmpty)
+        #expect(try warnings(#""key_file":"\#(keyPath)""#, mode: 0o644).isEmpty)
+    }
+
+    @Test func aBadLayoutMakesNoMistakeElsewhere() throws {
+        let error = try #require(throws: ConfigurationError.self) {
+            try TestDeclaration.load(
+                """
+                {"formats": [{"name": "tag", "layout": "m:2-3=0a0b,i:4-5,q"}],
+                 "beacons": [{"format": "tag", "id1": 258}], "regions": [{"name": "r", "format": "tag"}]}
+                """)
+        }
+        #expect(error.problems.map(\.path) == ["$.formats[0].layout"])
+    }
+
+    @Test func formatsAreBounded() throws {
+        func file(_ count: Int) -> String {
+            let entries = (1...count).map { #"{"name":"f\#($0)","layout":"m:2-3=0a0b,i:4-5"}"# }
+            return #"{"formats":[\#(entries.joined(separator: ","))]}"#
+        }
+        #expect(try TestDeclaration.load(file(64)).formats.count == 64)
+        let error = try #require(throws: ConfigurationError.self) { try TestDeclaration.load(file(300)) }
+        #expect(error.description == "plugins.json:1: $.formats: expected a list of at most 64 entries, found 300")
     }
 
     @Test func wholeNumbersMayHaveAPoint() throws {

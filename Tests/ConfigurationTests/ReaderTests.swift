@@ -61,6 +61,10 @@ import Testing
         #"{"sinks":[{"kind":"mqtt","config":{"host":"h" "S3CRET0"}}]}"#,
         #"{"sinks":[{"kind":"mqtt","config":{"host":"h","password":{"a":"S3CRET0"}}}]}"#,
         #"{"sinks":[{"kind":"mqtt","config":{"host":"h","pasword":"S3CRET0"}}]}"#,
+        #"{"bind_keys":[{"address":"c4:7c:8d:6a:11:22","key":"S3CRET0"}]}"#,
+        #"{"bind_keys":[{"address":"c4:7c:8d:6a:11:22","kye":"S3CRET0"}]}"#,
+        #"{"identity_resolving_keys":[{"alias":"a","key":"S3CRET0S3CRET0S3CRET0S3CRET0S3CRET0"}]}"#,
+        #"{"identity_resolving_keys":[{"alias":"a","key":["S3CRET0"]}]}"#,
     ])
     func textIsNotRepeated(_ text: String) {
         let lines = messages(text)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Agent
+import BeaconFormats
 import BeaconModel
 import Configuration
 import SinkKit
@@ -38,6 +39,7 @@ enum TestDeclaration {
                         parse: { $0.utf8.starts(with: "https://".utf8) ? Array($0.utf8.dropFirst(8)) : nil }),
                     summary: "The URL.")
             ]),
+        FormatDefinition.device.format, FormatDefinition.irk.format,
     ])
 
     static let sinks = SinkRegistry([SinkRegistration(TestStdoutSink.self), SinkRegistration(TestMQTTSink.self)])

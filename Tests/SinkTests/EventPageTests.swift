@@ -34,6 +34,22 @@ import Testing
         #expect(try example(under: "State") == object(writer.text))
     }
 
+    /// A key may stand only once in an object.
+    @Test func aDeviceKnownByItsAddressIsSpelledWithItOnce() throws {
+        let format = BeaconFormat(
+            name: "device", fields: [IdentityField(key: "address", spelling: .hexadecimal(octets: 6), summary: "")])
+        let encoder = EventEncoder(
+            gateway: "hall-3", vocabulary: Vocabulary(formats: FormatCatalog([format]), names: NameTable()))
+        var event = try event(.enter)
+        event.identity = BeaconIdentity(
+            format: FormatID(rawValue: 0), octets: ([0xC3, 0, 0, 0x12, 0x34, 0x56] as [UInt8]).span)
+        var writer = JSONWriter()
+        encoder.encode(Delivery(role: .transitions, event: event), stream: "", into: &writer)
+        #expect(writer.text.components(separatedBy: "\"address\":").count == 2)
+        #expect(writer.text.contains("\"address\":\"c30000123456\""))
+        #expect(writer.text.contains("\"address_ending\":\"00:12:34:56\""))
+    }
+
     private var encoder: EventEncoder { EventEncoder(gateway: "hall-3", vocabulary: vocabulary) }
 
     private func event(_ kind: Event.Kind) throws -> Event {

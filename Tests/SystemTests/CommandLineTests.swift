@@ -116,6 +116,79 @@ import Testing
         #expect(schema["$schema"] as? String == "https://json-schema.org/draft/2020-12/schema")
     }
 
+    // MARK: Formats and keys of the configuration
+
+    @Test func formatsOfTheFileAreDecoded() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file(
+            "plugins.json", #"{"formats": [{"name": "asset-tag", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}]}"#)
+        let frame = "0aff1234a5a500112233c5"
+        let outcome = try Program.run("decode", "--config", file, input: "\(frame)\n")
+        let frames = try #require(try Program.object(outcome.output)["frames"] as? [[String: Any]])
+        #expect(frames.first?["format"] as? String == "asset-tag")
+        #expect(frames.first?["id1"] as? String == "00112233")
+        let plain = try #require(
+            try Program.object(try Program.run("decode", input: frame).output)["frames"] as? [[String: Any]])
+        #expect(!plain.contains { $0["format"] as? String == "asset-tag" })
+        #expect(try Program.run("decode", "--config", "/nonexistent/plugins.json", input: frame).status == 66)
+    }
+
+    @Test func aMistakeInALayoutIsToldWithItsColumn() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file(
+            "plugins.json", "{\n\"formats\": [{\"name\": \"tag\", \"layout\": \"m:2-3=a5a5,i:4,p:8-8\"}]}")
+        let outcome = try Program.run("check", file)
+        #expect(outcome.status == 78)
+        #expect(
+            outcome.errors.hasSuffix(
+                ":2: $.formats[0].layout: column 15: expected \"-\" between the first and the last offset\n"),
+            "\(outcome.errors)")
+    }
+
+    @Test func aFileWithKeysThatOthersCanReadIsUnwise() throws {
+        let folder = try TemporaryFolder()
+        let key = "ec0234a357c8ad05341010a60a397d9b"
+        let file = try folder.file(
+            "plugins.json", #"{"identity_resolving_keys": [{"alias": "phone", "key": "\#(key)"}]}"#)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        let check = try Program.run("check", file)
+        #expect(check.status == 0)
+        #expect(check.output.hasPrefix("warning: \(file) holds keys"), "\(check.output)")
+        #expect(check.output.contains("valid: 1 source, 1 beacon"))
+        let run = try Program.run(
+            "run", "--config", file, "--source", "btsnoop:\(Fixtures.path("captures/horizon.btsnoop"))", "--sink",
+            "null", "--duration", "100ms")
+        #expect(run.errors.contains("<4>\(file) holds keys"), "\(run.errors)")
+        #expect(!(check.output + run.errors).contains(key))
+    }
+
+    /// The numbers of formats hold for the life of the process.
+    @Test(arguments: [
+        (#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#, "the configuration was read again"),
+        (#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-6,p:8-8"}"#, "the formats have changed, which needs a restart"),
+        (#"{"name": "gat", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#, "the formats have changed, which needs a restart"),
+    ])
+    func changedFormatsNeedARestart(format: String, message: String) throws {
+        let folder = try TemporaryFolder()
+        func write(_ format: String) throws -> String {
+            try folder.file("plugins.json", #"{"gateway": {"id": "g"}, "formats": [\#(format)], "log_level": "info"}"#)
+        }
+        let file = try write(#"{"name": "tag", "layout": "m:2-3=a5a5,i:4-7,p:8-8"}"#)
+        let program = try Program([
+            "run", "--config", file, "--source", "simulate:\(Fixtures.path("scenarios/demo.json"))", "--sink", "json",
+        ])
+        try program.start()
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while try program.outputSoFar().isEmpty, Date() < deadline { usleep(20_000) }
+        _ = try write(format)
+        // The lower number is taken first.
+        kill(program.process.processIdentifier, SIGHUP)
+        kill(program.process.processIdentifier, SIGTERM)
+        let outcome = try program.finish()
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.contains(message), "\(outcome.errors)")
+    }
+
     // MARK: Decoding
 
     @Test func decodingGoesOnBehindABadLine() throws {
