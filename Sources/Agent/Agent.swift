@@ -99,11 +99,7 @@ public final class Agent {
             gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
             store: store, onFinished: { [finished] in finished.event.signal() })
         sinks = SinkSet(context)
-        road = Road(
-            decoder: SightingDecoder(decoder),
-            presence: PresenceEngine(
-                settings: configuration.presence, beacons: configuration.beacons,
-                regions: configuration.regions))
+        road = Road(configuration)
     }
 
     /// Runs until it is told to end, its time is over, or every source has ended.
@@ -211,9 +207,7 @@ public final class Agent {
             }
             for warning in configuration.warnings { log(.warning, warning) }
             log.level = configuration.logLevel
-            road.reconfigure(
-                configuration.presence, configuration.beacons, configuration.regions, at: now
-            ) { deliver($0) }
+            road.reconfigure(configuration, at: now) { deliver($0) }
             try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
                 road.forEachState(at: now) { event in
                     var event = copy event

@@ -5,6 +5,7 @@ public import BeaconModel
 import Configuration
 import Crypto
 import LinuxIO
+import Presence
 
 /// A key with which the advertisements of one device are decrypted.
 public struct BindKey: Sendable {
@@ -34,6 +35,20 @@ extension AddressResolver {
     public init(_ keys: [DeviceKey]) {
         let ciphers = keys.map { IdentityResolvingKey($0.key) }
         self.init(identities: keys.map(\.identity)) { key, prand in ciphers[key]?.hash(prand) }
+    }
+}
+
+extension AgentConfiguration {
+    /// The beacon that an address itself is: a device that is named by its address, or by the key that made it.
+    var identify: (DeviceAddress) -> BeaconIdentity? {
+        let resolver = AddressResolver(identityResolvingKeys)
+        guard let format = decoder.catalog.id(named: FormatDefinition.device.format.name) else { return { _ in nil } }
+        let devices = Set(beacons.map(\.identity).filter { $0.format == format })
+        return { address in
+            if let device = resolver.identity(of: address) { return device }
+            let device = BeaconIdentity(address: address, format: format)
+            return devices.contains(device) ? device : nil
+        }
     }
 }
 

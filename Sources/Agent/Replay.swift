@@ -51,11 +51,7 @@ public final class Replay {
     public func run(
         everySighting: Bool = false, _ body: (borrowing Event) -> Bool
     ) throws(AgentError) -> ReplaySummary {
-        var road = Road(
-            decoder: SightingDecoder(decoder),
-            presence: PresenceEngine(
-                settings: configuration.presence, beacons: configuration.beacons,
-                regions: configuration.regions))
+        var road = Road(configuration)
         var summary = ReplaySummary()
         var events: UInt64 = 0
         var beacons: Set<BeaconIdentity> = []

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import BeaconFormats
+import BeaconFormats
 public import BeaconModel
 public import HCI
-public import Presence
+import Presence
 
 /// The road from packets to events: parse, decode, track, on the thread that calls it, without locks and without the
 /// heap in the steady state.
@@ -15,9 +15,10 @@ public struct Road: ~Copyable {
     public private(set) var packetCount: UInt64 = 0
     public private(set) var sightingCount: UInt64 = 0
 
-    public init(decoder: consuming SightingDecoder, presence: consuming PresenceEngine) {
-        self.decoder = decoder
-        self.presence = presence
+    public init(_ configuration: AgentConfiguration) {
+        decoder = SightingDecoder(configuration.decoder, identify: configuration.identify)
+        presence = PresenceEngine(
+            settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions)
     }
 
     public var reportCount: UInt64 { parser.reportCount }
@@ -74,11 +75,14 @@ public struct Road: ~Copyable {
         presence.tick(time, emit: emit)
     }
 
+    /// Goes on by another configuration, whose formats are the same.
     mutating func reconfigure(
-        _ settings: PresenceSettings, _ beacons: [BeaconRule], _ regions: [RegionRule], at time: MonotonicTime,
-        emit: (borrowing Event) -> Void
+        _ configuration: AgentConfiguration, at time: MonotonicTime, emit: (borrowing Event) -> Void
     ) {
-        presence.reconfigure(settings: settings, beacons: beacons, regions: regions, at: time, emit: emit)
+        decoder.identify(by: configuration.identify)
+        presence.reconfigure(
+            settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions, at: time,
+            emit: emit)
     }
 
     /// Each present beacon and each region with somebody inside, as the transition that led there.

@@ -16,7 +16,7 @@ public import HCI
 public struct SightingDecoder: ~Copyable {
     public let frames: FrameDecoder
     private let deviceFormat: FormatID?
-    private let identify: @Sendable (DeviceAddress) -> BeaconIdentity?
+    private var identify: (DeviceAddress) -> BeaconIdentity?
     private var devices: DeviceTable
 
     /// - Parameters:
@@ -25,12 +25,18 @@ public struct SightingDecoder: ~Copyable {
     ///   - capacity: addresses that are remembered; past it the ones heard longest ago make room.
     public init(
         _ frames: FrameDecoder, capacity: Int = 4096,
-        identify: @escaping @Sendable (DeviceAddress) -> BeaconIdentity? = { _ in nil }
+        identify: @escaping (DeviceAddress) -> BeaconIdentity? = { _ in nil }
     ) {
         self.frames = frames
         self.identify = identify
-        deviceFormat = frames.catalog.id(named: "device")
+        deviceFormat = frames.catalog.id(named: FormatDefinition.device.format.name)
         devices = DeviceTable(capacity: capacity)
+    }
+
+    /// From now on addresses are other beacons: what was remembered of them is forgotten.
+    public mutating func identify(by identify: @escaping (DeviceAddress) -> BeaconIdentity?) {
+        self.identify = identify
+        devices.forgetAll()
     }
 
     /// Calls `body` with the sightings in one report: each beacon once.
@@ -77,7 +83,7 @@ public struct SightingDecoder: ~Copyable {
     }
 
     private func identity(of address: DeviceAddress) -> BeaconIdentity? {
-        deviceFormat.map { BeaconIdentity(format: $0, count: 6, words: (address.value << 16, 0, 0)) }
+        deviceFormat.map { BeaconIdentity(address: address, format: $0) }
     }
 
     private func emit(

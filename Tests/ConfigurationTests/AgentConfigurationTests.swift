@@ -129,7 +129,7 @@ import Testing
         #expect(configuration.identityResolvingKeys.count == 1)
         #expect(key.identity == beacons[8].identity)
         #expect(text(key.key) == "ec0234a357c8ad05341010a60a397d9b")
-        var resolver = AddressResolver(configuration.identityResolvingKeys)
+        let resolver = AddressResolver(configuration.identityResolvingKeys)
         // Core 5.4, Vol 3, Part H, D.7.
         #expect(resolver.identity(of: DeviceAddress(value: 0x7081_940D_FBAA, kind: .randomDevice)) == key.identity)
         #expect(resolver.identity(of: DeviceAddress(value: 0x7081_940D_FBAB, kind: .randomDevice)) == nil)

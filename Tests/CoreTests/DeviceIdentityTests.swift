@@ -74,7 +74,7 @@ import Testing
         let keys = try [
             "00000000000000000000000000000000", "ec0234a357c8ad05341010a60a397d9b", "ffffffffffffffffffffffffffffffff",
         ].map { try #require(IdentityResolvingKey(try key($0))) }
-        var resolver = AddressResolver(identities: (0..<3).map { identity($0) }) { keys[$0].hash($1) }
+        let resolver = AddressResolver(identities: (0..<3).map { identity($0) }) { keys[$0].hash($1) }
         for _ in 0..<2 {
             #expect(
                 resolver.identity(of: DeviceAddress(value: 0x7081_940D_FBAA, kind: .randomDevice)) == identity(1))
@@ -88,7 +88,7 @@ import Testing
     /// Only a random address whose two highest bits are 01 is asked for.
     @Test func otherAddressesCostNothing() {
         var calls = 0
-        var resolver = AddressResolver(identities: [identity(0)]) { _, _ in
+        let resolver = AddressResolver(identities: [identity(0)]) { _, _ in
             calls += 1
             return 0
         }
@@ -106,62 +106,23 @@ import Testing
     }
 
     @Test func withoutKeysNobodyIsKnown() {
-        var resolver = AddressResolver(identities: []) { _, _ in 0 }
+        let resolver = AddressResolver(identities: []) { _, _ in 0 }
         #expect(resolver.identity(of: DeviceAddress(value: 0x4000_0000_0000, kind: .randomDevice)) == nil)
     }
 
     @Test func aCipherThatRefusesFindsNobody() {
-        var resolver = AddressResolver(identities: [identity(0)]) { _, _ in nil }
+        let resolver = AddressResolver(identities: [identity(0)]) { _, _ in nil }
         #expect(resolver.identity(of: address(0, 0x40_0001)) == nil)
     }
 
-    /// A result is kept for as many addresses as fit, also that it is nobody's, and the oldest goes first.
-    @Test func theCacheIsBounded() {
-        var calls = 0
-        var resolver = AddressResolver(identities: [identity(0), identity(1)], capacity: 3) { [self] key, prand in
-            calls += 1
-            return hash(key, prand)
+    @Test func aCrowdIsResolved() {
+        var random = SeededGenerator(seed: 17)
+        let resolver = AddressResolver(identities: (0..<5).map { identity($0) }) { [self] key, prand in hash(key, prand)
         }
-        let strange = DeviceAddress(value: 0x4000_00AA_AAAA, kind: .randomDevice)
-        /// Whether the answer was remembered.
-        func isRemembered(_ address: DeviceAddress, _ expected: BeaconIdentity?) -> Bool {
-            let before = calls
-            #expect(resolver.identity(of: address) == expected)
-            return calls == before
-        }
-        let (first, second, third) = (address(0, 0x40_0001), address(1, 0x40_0002), address(1, 0x40_0003))
-        #expect(!isRemembered(first, identity(0)))
-        #expect(!isRemembered(strange, nil))
-        #expect(!isRemembered(second, identity(1)))
-        for (address, expected) in [(first, identity(0)), (strange, nil), (second, identity(1))] {
-            #expect(isRemembered(address, expected))
-        }
-        // Being asked for again does not make it younger.
-        #expect(!isRemembered(third, identity(1)))
-        #expect(isRemembered(strange, nil) && isRemembered(second, identity(1)) && isRemembered(third, identity(1)))
-        #expect(!isRemembered(first, identity(0)))
-        #expect(!isRemembered(strange, nil))
-    }
-
-    @Test(arguments: [0, 1, 2, 100, 4096])
-    func aCrowdIsResolved(capacity: Int) {
-        var random = SeededGenerator(seed: UInt64(capacity))
-        var calls = 0
-        var resolver = AddressResolver(identities: (0..<5).map { identity($0) }, capacity: capacity) {
-            [self] key, prand in
-            calls += 1
-            return hash(key, prand)
-        }
-        let crowd = (0..<10_000).map { _ -> (DeviceAddress, BeaconIdentity?) in
+        for _ in 0..<10_000 {
             let key = Int.random(in: 0...5, using: &random)
             let prand = 0x40_0000 | UInt32.random(in: 0..<0x40_0000, using: &random)
-            return (address(key, prand), key < 5 ? identity(UInt8(key)) : nil)
+            #expect(resolver.identity(of: address(key, prand)) == (key < 5 ? identity(UInt8(key)) : nil))
         }
-        for (address, expected) in crowd { #expect(resolver.identity(of: address) == expected) }
-        let before = calls
-        for (address, expected) in crowd.suffix(max(capacity, 1)) {
-            #expect(resolver.identity(of: address) == expected)
-        }
-        #expect(calls == before)
     }
 }

@@ -16,7 +16,7 @@ import Testing
         var decoder: SightingDecoder
         var sightings: [Sighting] = []
 
-        init(capacity: Int = 64, identify: @escaping @Sendable (DeviceAddress) -> BeaconIdentity? = { _ in nil }) {
+        init(capacity: Int = 64, identify: @escaping (DeviceAddress) -> BeaconIdentity? = { _ in nil }) {
             decoder = SightingDecoder(FrameDecoder(), capacity: capacity, identify: identify)
         }
 
@@ -106,6 +106,24 @@ import Testing
         probe.hear(Self.iBeacon, from: 7)
         #expect(probe.sightings.filter { $0.identity == cat }.count == 3)
         #expect(probe.sightings.count == 4)
+    }
+
+    @Test func anAddressIsIdentifiedOnceWhileItIsRemembered() {
+        var asked: [UInt64] = []
+        var probe = Probe(
+            capacity: 4,
+            identify: { address in
+                asked.append(address.value)
+                return nil
+            })
+        for _ in 0..<3 { for address in 1...4 { probe.hear("020106", from: UInt64(address)) } }
+        #expect(asked == [1, 2, 3, 4])
+        probe.hear("020106", from: 5, at: 1)
+        probe.hear("020106", from: 2, at: 2)
+        #expect(asked == [1, 2, 3, 4, 5], "the one heard longest ago made room, and only that one")
+        probe.decoder.identify(by: { _ in BeaconIdentity(format: FormatID(rawValue: 0), count: 1, words: (1, 0, 0)) })
+        probe.hear("020106", from: 5, at: 3)
+        #expect(probe.sightings.count == 1, "other keys are another answer")
     }
 
     @Test(arguments: [1, 4, 7, 64, 1000])
