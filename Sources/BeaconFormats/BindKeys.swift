@@ -9,18 +9,25 @@ import Synchronization
 /// The counters live as long as this does; there are as many as keys.
 public final class BindKeys: Sendable {
     /// AES-128 in counter mode with CBC-MAC; nil when the tag does not fit.
-    public typealias Decrypt = @Sendable (
-        _ ciphertext: [UInt8], _ tag: [UInt8], _ key: [16 of UInt8], _ nonce: [UInt8]
-    ) -> [UInt8]?
+    public typealias Decrypt =
+        @Sendable (
+            _ ciphertext: [UInt8], _ tag: [UInt8], _ key: [16 of UInt8], _ nonce: [UInt8]
+        ) -> [UInt8]?
 
     /// Payloads of devices with a key that were no evidence of what they claimed.
     public struct Counts: Equatable, Sendable {
         /// The tag does not fit: a wrong key, or somebody else. Reported as encrypted, without values.
-        public var undecipherable: UInt64 = 0
+        public var undecipherable: UInt64
         /// The counter went back. Dropped.
-        public var replayed: UInt64 = 0
+        public var replayed: UInt64
         /// Sent in the clear, though there is a key. Dropped.
-        public var unencrypted: UInt64 = 0
+        public var unencrypted: UInt64
+
+        public init(undecipherable: UInt64 = 0, replayed: UInt64 = 0, unencrypted: UInt64 = 0) {
+            self.undecipherable = undecipherable
+            self.replayed = replayed
+            self.unencrypted = unencrypted
+        }
     }
 
     private struct State {
@@ -56,12 +63,16 @@ public final class BindKeys: Sendable {
     /// counter (4), tag (4).
     func open(_ payload: Span<UInt8>, from sender: DeviceAddress) -> FormatDefinition.Opening {
         let start = BTHome.offset(payload)
+        let senderIndex = sender.isAnonymous ? nil : index(of: sender.value)
         let address = start == 9 ? payload.littleEndian(3..<9) : sender.value
-        guard start == 9 || !sender.isAnonymous, let index = index(of: address) else { return .asSent }
+        let index = start == 9 ? index(of: address) : senderIndex
         guard payload[2] & BTHome.encrypted != 0 else {
+            // The sender counts too: an address in the payload must not lead past the key of the one who sent it.
+            guard index != nil || senderIndex != nil else { return .asSent }
             state.withLock { $0.counts.unencrypted += 1 }
             return .refused
         }
+        guard let index else { return .asSent }
         let end = payload.count - 8
         guard end >= start else {
             state.withLock { $0.counts.undecipherable += 1 }

@@ -44,7 +44,8 @@ public enum DeviceInformation {
         writer.endObject()
     }
 
-    private static func first(_ wanted: ADType, in data: Span<UInt8>, where isValid: (Span<UInt8>) -> Bool) -> [UInt8]? {
+    private static func first(_ wanted: ADType, in data: Span<UInt8>, where isValid: (Span<UInt8>) -> Bool) -> [UInt8]?
+    {
         var found: [UInt8]?
         AdvertisingData.forEachStructure(in: data) { type, payload in
             if found == nil, type == wanted, isValid(payload) { found = payload.indices.map { payload[$0] } }
