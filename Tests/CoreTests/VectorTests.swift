@@ -161,7 +161,7 @@ func decodedFrames(
 
 @Suite struct VectorTests {
     @Test func allLinesAreRead() {
-        #expect(Vector.all.count == 240 + 123)
+        #expect(Vector.all.count == 240 + 133)
     }
 
     @Test(arguments: Vector.all.filter { $0.kind == "adv-data" })
