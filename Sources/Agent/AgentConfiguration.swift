@@ -37,7 +37,10 @@ public struct AgentConfiguration: Sendable {
     private var holdsKeys: Bool
 
     /// Reads the frames of the built-in formats and of ``formats``.
-    public var decoder: FrameDecoder { FrameDecoder(FormatDefinition.all + formats.map(\.definition)) }
+    public var decoder: FrameDecoder {
+        FrameDecoder(
+            FormatDefinition.all + formats.map(\.definition), bindKeys: bindKeys.isEmpty ? nil : BindKeys(bindKeys))
+    }
 
     /// How the radio listens.
     public struct Scan: Sendable {

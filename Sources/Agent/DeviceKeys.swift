@@ -38,6 +38,16 @@ extension AddressResolver {
     }
 }
 
+extension BindKeys {
+    /// Opens what devices with these keys encrypt.
+    convenience init(_ keys: [BindKey]) {
+        self.init(keys.map { (DeviceAddress(value: $0.address, kind: .publicDevice), $0.key) }) {
+            octets, tag, key, nonce in
+            AES128CCM.decrypt(octets, tag: tag, key: key, nonce: nonce)
+        }
+    }
+}
+
 extension AgentConfiguration {
     /// The beacon that an address itself is: a device that is named by its address, or by the key that made it.
     var identify: (DeviceAddress) -> BeaconIdentity? {

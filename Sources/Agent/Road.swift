@@ -79,7 +79,7 @@ public struct Road: ~Copyable {
     mutating func reconfigure(
         _ configuration: AgentConfiguration, at time: MonotonicTime, emit: (borrowing Event) -> Void
     ) {
-        decoder.identify(by: configuration.identify)
+        decoder = SightingDecoder(configuration.decoder, identify: configuration.identify)
         presence.reconfigure(
             settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions, at: time,
             emit: emit)

@@ -53,10 +53,6 @@ struct DeviceTable {
         _modify { yield &devices[place] }
     }
 
-    mutating func forgetAll() {
-        for place in devices.indices { devices[place] = Device() }
-    }
-
     /// Where the address is remembered, a new place when it was not.
     mutating func place(of address: DeviceAddress, at time: MonotonicTime, identify: () -> BeaconIdentity?) -> Int {
         // Bit 56 marks a place as taken.

@@ -11,6 +11,7 @@ enum Eddystone {
     static let uid: UInt8 = 0x00
     static let url: UInt8 = 0x10
     static let tlm: UInt8 = 0x20
+    static let eid: UInt8 = 0x30
 
     /// Strength at 1 m from the power at 0 m: 41 dB less, the loss over the first metre that the specification gives.
     static func measuredPower(_ octet: UInt8) -> Int8 {
@@ -75,22 +76,54 @@ extension FormatDefinition {
             return Frame(format: format, identity: nil, measuredPower: nil)
         },
         describe: { payload, writer in
-            func number(_ range: Range<Int>) -> UInt32 {
-                range.reduce(0) { $0 << 8 | UInt32(payload[$1]) }
-            }
             writer.key("battery_mv")
-            writer.integer(number(4..<6))
+            writer.integer(payload.bigEndian(4..<6))
             writer.key("temperature_c")
-            let temperature = UInt16(number(6..<8))
-            if temperature == 0x8000 {
+            let temperature = payload.bigEndianInt16(at: 6)
+            if temperature == .min {
                 writer.null()
             } else {
                 // A step is 1/256 °C, which eight decimals spell exactly.
-                writer.decimal(Double(Int16(bitPattern: temperature)) / 256, decimals: 8)
+                writer.decimal(Double(temperature) / 256, decimals: 8)
             }
             writer.key("adv_count")
-            writer.integer(number(8..<12))
+            writer.integer(payload.bigEndian(8..<12))
             writer.key("uptime_ds")
-            writer.integer(number(12..<16))
+            writer.integer(payload.bigEndian(12..<16))
+        })
+
+    /// Eddystone-TLM, encrypted (version 1): 12 octets of telemetry under the key of an EID beacon, a salt and a message
+    /// integrity check of 16 bits each. Only the resolver that knows the EID can read it.
+    static let eddystoneEncryptedTLM = FormatDefinition(
+        name: "eddystone-etlm",
+        in: Eddystone.carrier,
+        decode: { payload, format in
+            guard payload.count >= 20, payload[2] == Eddystone.tlm, payload[3] == 1 else { return nil }
+            return Frame(format: format, identity: nil, measuredPower: nil)
+        },
+        describe: { payload, writer in
+            writer.key("etlm")
+            writer.hexadecimal(payload.extracting(4..<16))
+            writer.key("salt")
+            writer.integer(payload.bigEndian(16..<18))
+            writer.key("mic")
+            writer.integer(payload.bigEndian(18..<20))
+        })
+
+    /// Eddystone-EID: an ephemeral identifier of 8 octets.
+    ///
+    /// It changes every few minutes to hours, and only the resolver with the key knows what stays the same, so it is no
+    /// identity here.
+    static let eddystoneEID = FormatDefinition(
+        name: "eddystone-eid",
+        in: Eddystone.carrier,
+        decode: { payload, format in
+            guard payload.count >= 12, payload[2] == Eddystone.eid else { return nil }
+            return Frame(format: format, identity: nil, measuredPower: Eddystone.measuredPower(payload[3]))
+        },
+        describe: { payload, writer in
+            writer.key("eid")
+            writer.hexadecimal(payload.extracting(4..<12))
+            Eddystone.writePower(payload, &writer)
         })
 }

@@ -20,12 +20,24 @@ public struct FormatDefinition: Sendable {
         case unframed
     }
 
+    /// What a bind key makes of a payload.
+    enum Opening {
+        /// There is nothing to open, or it cannot be opened: the payload stands as it was sent.
+        case asSent
+        /// It proves to be made by somebody else or to be a repetition; it is no frame.
+        case refused
+        /// What `decode` and `describe` shall read instead.
+        case opened([UInt8])
+    }
+
     /// Name and identity, as everybody downstream knows them.
     public let format: BeaconFormat
     public let carrier: Carrier
     /// Reads the payload of an AD structure, from the company id or service UUID on; nil when it holds no frame of this
     /// format.
     let decode: @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?
+    /// For formats that may be encrypted: tries the keys on a payload that `decode` accepted.
+    let open: (@Sendable (_ payload: Span<UInt8>, _ address: DeviceAddress, _ keys: BindKeys) -> Opening)?
 
     /// - Parameters:
     ///   - fields: the identity; none when frames name no beacon.
@@ -33,18 +45,21 @@ public struct FormatDefinition: Sendable {
     init(
         name: String, fields: [IdentityField] = [], in carrier: Carrier,
         decode: @escaping @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?,
+        open: (@Sendable (_ payload: Span<UInt8>, _ address: DeviceAddress, _ keys: BindKeys) -> Opening)? = nil,
         describe: @escaping @Sendable (_ payload: Span<UInt8>, _ writer: inout JSONWriter) -> Void
     ) {
         format = BeaconFormat(name: name, fields: fields, describe: describe)
         self.carrier = carrier
         self.decode = decode
+        self.open = open
     }
 }
 
 extension FormatDefinition {
     /// Every format of this version. Formats of one carrier are tried in this order.
     public static let all: [FormatDefinition] = [
-        iBeacon, altBeacon, eddystoneUID, eddystoneURL, eddystoneTLM,
+        iBeacon, altBeacon, eddystoneUID, eddystoneURL, eddystoneTLM, eddystoneEncryptedTLM, eddystoneEID,
+        exposureNotification, ruuviFormat3, ruuviFormat5, ruuviFormat6, ruuviFormatE1, btHome,
         device, irk,
     ]
 }
@@ -58,4 +73,9 @@ public struct Frame: Sendable {
     public var measuredPower: Int8?
     /// It names no beacon but stands for the device that sends it, as sensor values do: the address is then the identity.
     public var standsForDevice = false
+
+    /// Whether the strength that the frame claims cannot be true, so that a distance must not be reckoned with it.
+    public var claimsImplausiblePower: Bool {
+        measuredPower.map { !MeasuredPower.plausible.contains($0) } ?? false
+    }
 }

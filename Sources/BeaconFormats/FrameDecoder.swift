@@ -7,41 +7,30 @@ public import HCI
 public struct FrameDecoder: Sendable {
     /// The formats, in the order of the table.
     public let catalog: FormatCatalog
-    private let manufacturers: [Entry]
-    private let codes: [Entry]
-    private let everyManufacturer: [Entry]
-    private let services: [Entry]
+    private let bindKeys: BindKeys?
+    private var manufacturers = Table()
+    private var codes = Table()
+    private var everyManufacturer = Table()
+    private var services = Table()
 
-    private struct Entry: Sendable {
-        var key: UInt16
-        var format: FormatID
-        var decode: @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?
-    }
-
-    public init(_ definitions: [FormatDefinition] = FormatDefinition.all) {
+    /// - Parameter bindKeys: the keys of devices that encrypt what they say.
+    public init(_ definitions: [FormatDefinition] = FormatDefinition.all, bindKeys: BindKeys? = nil) {
         catalog = FormatCatalog(definitions.map(\.format))
-        var manufacturers: [Entry] = []
-        var codes: [Entry] = []
-        var everyManufacturer: [Entry] = []
-        var services: [Entry] = []
+        self.bindKeys = bindKeys
         for (index, definition) in definitions.enumerated() {
             let format = FormatID(rawValue: UInt8(index))
-            func entry(_ key: UInt16) -> Entry { Entry(key: key, format: format, decode: definition.decode) }
             switch definition.carrier {
-            case .manufacturer(let company): manufacturers.append(entry(company))
-            case .anyManufacturer(let code): codes.append(entry(code))
-            case .everyManufacturer: everyManufacturer.append(entry(0))
-            case .service(let uuid): services.append(entry(uuid))
+            case .manufacturer(let company): manufacturers.insert(company, definition, format)
+            case .anyManufacturer(let code): codes.insert(code, definition, format)
+            case .everyManufacturer: everyManufacturer.insert(0, definition, format)
+            case .service(let uuid): services.insert(uuid, definition, format)
             case .unframed: break
             }
         }
-        self.manufacturers = manufacturers
-        self.codes = codes
-        self.everyManufacturer = everyManufacturer
-        self.services = services
     }
 
-    /// Calls `body` with each frame in the advertising data, and the payload of the AD structure that it stands in.
+    /// Calls `body` with each frame in the advertising data, and the payload that the frame stands in: that of the AD
+    /// structure, or what it says in the clear when a bind key opened it.
     ///
     /// - Parameter address: who sent it, where that is known.
     @discardableResult
@@ -49,23 +38,17 @@ public struct FrameDecoder: Sendable {
         in data: Span<UInt8>, from address: DeviceAddress = .anonymous, _ body: (Frame, Span<UInt8>) -> Void
     ) -> AdvertisingData.Ending {
         AdvertisingData.forEachStructure(in: data) { type, payload in
+            guard payload.count >= 2 else { return }
             switch type {
             case .manufacturerSpecificData:
-                guard payload.count >= 2 else { return }
-                if let frame = first(manufacturers, key: UInt16(payload[0]) | UInt16(payload[1]) << 8, payload) {
-                    return body(frame, payload)
+                if deliver(manufacturers, key: payload.leadingKey, payload, address, body) { return }
+                if payload.count >= 4 {
+                    let code = UInt16(payload[2]) << 8 | UInt16(payload[3])
+                    if deliver(codes, key: code, payload, address, body) { return }
                 }
-                if payload.count >= 4,
-                    let frame = first(codes, key: UInt16(payload[2]) << 8 | UInt16(payload[3]), payload)
-                {
-                    return body(frame, payload)
-                }
-                if let frame = first(everyManufacturer, key: 0, payload) { body(frame, payload) }
+                _ = deliver(everyManufacturer, key: 0, payload, address, body)
             case .serviceData16:
-                guard payload.count >= 2 else { return }
-                if let frame = first(services, key: UInt16(payload[0]) | UInt16(payload[1]) << 8, payload) {
-                    body(frame, payload)
-                }
+                _ = deliver(services, key: payload.leadingKey, payload, address, body)
             default: break
             }
         }
@@ -84,11 +67,54 @@ public struct FrameDecoder: Sendable {
         writer.endObject()
     }
 
+    /// Hands out the frame of the first format that accepts the payload; false when none does.
     @inline(__always)
-    private func first(_ entries: [Entry], key: UInt16, _ payload: Span<UInt8>) -> Frame? {
-        for entry in entries where entry.key == key {
-            if let frame = entry.decode(payload, entry.format) { return frame }
+    private func deliver(
+        _ table: Table, key: UInt16, _ payload: Span<UInt8>, _ address: DeviceAddress,
+        _ body: (Frame, Span<UInt8>) -> Void
+    ) -> Bool {
+        var index = table.firstIndex(of: key)
+        while index < table.keys.count, table.keys[index] == key {
+            if let frame = table.entries[index].decode(payload, table.entries[index].format) {
+                if let bindKeys, let open = table.entries[index].open {
+                    switch open(payload, address, bindKeys) {
+                    case .asSent: body(frame, payload)
+                    case .opened(let octets): body(frame, octets.span)
+                    case .refused: break
+                    }
+                } else {
+                    body(frame, payload)
+                }
+                return true
+            }
+            index += 1
         }
-        return nil
+        return false
+    }
+
+    /// Formats by key, sorted; those of one key in the order in which they were inserted. The keys lie side by side: a
+    /// look-up among a dozen touches one line of the cache.
+    private struct Table: Sendable {
+        struct Entry: Sendable {
+            let format: FormatID
+            let decode: @Sendable (_ payload: Span<UInt8>, _ format: FormatID) -> Frame?
+            let open: (@Sendable (Span<UInt8>, DeviceAddress, BindKeys) -> FormatDefinition.Opening)?
+        }
+
+        private(set) var keys: [UInt16] = []
+        private(set) var entries: [Entry] = []
+
+        mutating func insert(_ key: UInt16, _ definition: FormatDefinition, _ format: FormatID) {
+            let index = keys.firstIndex { $0 > key } ?? keys.count
+            keys.insert(key, at: index)
+            entries.insert(Entry(format: format, decode: definition.decode, open: definition.open), at: index)
+        }
+
+        @inline(__always)
+        func firstIndex(of key: UInt16) -> Int {
+            var index = 0
+            while index < keys.count, keys[index] < key { index += 1 }
+            return index
+        }
     }
 }

@@ -16,7 +16,7 @@ public import HCI
 public struct SightingDecoder: ~Copyable {
     public let frames: FrameDecoder
     private let deviceFormat: FormatID?
-    private var identify: (DeviceAddress) -> BeaconIdentity?
+    private let identify: (DeviceAddress) -> BeaconIdentity?
     private var devices: DeviceTable
 
     /// - Parameters:
@@ -31,12 +31,6 @@ public struct SightingDecoder: ~Copyable {
         self.identify = identify
         deviceFormat = frames.catalog.id(named: FormatDefinition.device.format.name)
         devices = DeviceTable(capacity: capacity)
-    }
-
-    /// From now on addresses are other beacons: what was remembered of them is forgotten.
-    public mutating func identify(by identify: @escaping (DeviceAddress) -> BeaconIdentity?) {
-        self.identify = identify
-        devices.forgetAll()
     }
 
     /// Calls `body` with the sightings in one report: each beacon once.

@@ -22,6 +22,14 @@ public struct Signal: Equatable, Sendable {
     }
 }
 
+/// The strength that a beacon claims at 1 m.
+public enum MeasuredPower {
+    /// What can be true, dBm. No LE radio sends more than +20 dBm (Core 5.4, Vol 6, Part A, 3), of which free space takes
+    /// 40 dB over the first metre at 2.4 GHz; and what is weaker than −100 dBm at 1 m is not received at all. Tags shipped
+    /// with −3 gave distances of millions of kilometres.
+    public static let plausible: ClosedRange<Int8> = -100 ... -20
+}
+
 /// The strength in five bands that people know: lower bounds −50, −60, −75 and −90 dBm.
 public enum SignalQuality: UInt8, Sendable, CaseIterable {
     case veryPoor, poor, fair, good, excellent

@@ -4,11 +4,6 @@ import BeaconModel
 
 /// From strength to distance.
 enum Distance {
-    /// Strengths at 1 m that a beacon can have, dBm. No LE radio sends more than +20 dBm (Core 5.4, Vol 6, Part A, 3),
-    /// of which free space takes 40 dB over the first metre at 2.4 GHz; and what is weaker than -100 dBm at 1 m is not
-    /// received at all. Tags shipped with -3 gave distances of millions of kilometres.
-    static let plausibleMeasuredPower: ClosedRange<Int8> = -100 ... -20
-
     /// Estimates reach no further than this, in metres: beyond it a number says no more than "far".
     static let limit: Float = 1000
 

@@ -255,7 +255,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         event.measuredPower =
             rule.measuredPower
             ?? beacon.claimedPower.map {
-                Distance.plausibleMeasuredPower.contains($0) ? $0 : settings.assumedMeasuredPower
+                MeasuredPower.plausible.contains($0) ? $0 : settings.assumedMeasuredPower
             }
         if let strength = event.signal.filtered, let measuredPower = event.measuredPower {
             event.accuracy = Distance.metres(

@@ -21,8 +21,10 @@ enum DecodeCommand {
             with "kind" and "hex". For hci-sequence the packets of one line are separated by spaces,
             or "hex" is a list. hci packets have their H4 packet indicator (04) in front.
 
-            Each answer is one JSON object a line: "ad", "ad_status" and "frames" for advertising
-            data, "reports" and "frames" for HCI packets, "error" for a line that cannot be read.
+            Each answer is one JSON object a line: "ad", "ad_status", "frames", "kinds" (what is known
+            and no beacon) and "device" for advertising data; "reports", "frames" and "kinds" for HCI
+            packets; "error" for a line that cannot be read. "implausible_power" names the places of
+            frames whose measured power cannot be true. docs/formats.md describes every format.
 
             Example:
               echo 1aff4c000215f7826da64fa24e988024bc5b71e0893e00010002c5 | beacond decode
@@ -137,8 +139,9 @@ enum DecodeCommand {
         writer.endArray()
         writer.key("ad_status")
         writer.string(ending.word)
-        writer.key("frames")
-        ReportWriter.writeFrames(data.span, decoder, &writer)
+        ReportWriter.writeFindings([data], decoder, &writer)
+        writer.key("device")
+        DeviceInformation.write(data.span, into: &writer)
     }
 
     private static func writeReports(_ packets: [[UInt8]], _ decoder: FrameDecoder, _ writer: inout JSONWriter) {
@@ -150,17 +153,14 @@ enum DecodeCommand {
             parser.parse(packet.span, at: .zero) { report, payload in
                 writer.beginObject()
                 ReportWriter.write(report, payload, &writer)
+                writer.key("device")
+                DeviceInformation.write(payload, into: &writer)
                 writer.endObject()
                 data.append(payload.indices.map { payload[$0] })
             }
         }
         writer.endArray()
-        writer.key("frames")
-        writer.beginArray()
-        for data in data {
-            decoder.forEachFrame(in: data.span) { frame, payload in decoder.write(frame, payload, into: &writer) }
-        }
-        writer.endArray()
+        ReportWriter.writeFindings(data, decoder, &writer)
         if parser.malformed.total > 0 {
             writer.key("malformed")
             ReportWriter.writeMalformed(parser.malformed, &writer)

@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func theVectorsComeOutOfTheProgram() throws {
-        let vectors = try Fixtures.lines("vectors.jsonl").map(Program.object)
+        let vectors = try ["vectors.jsonl", "vectors-more.jsonl"].flatMap(Fixtures.lines).map(Program.object)
         let lines = try vectors.map { vector in
             String(
                 decoding: try JSONSerialization.data(withJSONObject: [
@@ -228,14 +228,43 @@ import Testing
         // An empty payload is an empty text, which the JSON form can say.
         let answers = try Program.run("decode", input: lines.joined(separator: "\n")).lines.map(Program.object)
         try #require(answers.count == vectors.count)
-        let known = ["ibeacon", "altbeacon", "eddystone-uid", "eddystone-url", "eddystone-tlm"]
         for (vector, answer) in zip(vectors, answers) {
             let expect = try #require(vector["expect"] as? [String: Any])
-            let frames = (expect["frames"] as? [[String: Any]] ?? []).filter {
-                known.contains($0["format"] as? String ?? "")
+            let expected = Fixtures.expectedFrames(vector).map(Self.withoutKey)
+            let frames = try #require(answer["frames"] as? [[String: Any]]).filter {
+                Fixtures.otherFormat(vector) != $0["format"] as? String
             }
-            #expect((answer["frames"] as? NSArray) == frames as NSArray, "\(vector["id"] ?? "")")
+            #expect(frames as NSArray == expected as NSArray, "\(vector["id"] ?? "")")
             if let ad = expect["ad"] as? NSArray { #expect((answer["ad"] as? NSArray) == ad, "\(vector["id"] ?? "")") }
         }
+    }
+
+    /// The program is given no bind keys: what they open stays out.
+    private static func withoutKey(_ frame: [String: Any]) -> [String: Any] {
+        guard frame["bindkey"] != nil else { return frame }
+        let closed: [String: Any] = ["values": [:], "binary": [:], "events": [:]]
+        return frame.filter { !["bindkey", "address"].contains($0.key) }.merging(closed) { $1 }
+    }
+
+    @Test func whatIsNoBeaconIsToldToo() throws {
+        // A name, a transmit power, Apple's nearby info, and an iBeacon that claims +26 dBm at 1 m.
+        let answers = try Program.run(
+            "decode",
+            input: """
+                02011a020a050aff4c0010050a1c77f95b0409466f6f03190003
+                1aff4c000215fda50693a4e24fb1afcfc6eb07647825000100021a
+                """
+        ).lines.map(Program.object)
+        try #require(answers.count == 2)
+        #expect(
+            answers[0]["kinds"] as? NSArray == [["kind": "apple-continuity", "types": ["nearby-info"]]] as NSArray)
+        #expect(
+            answers[0]["device"] as? NSDictionary == [
+                "flags": 26, "name": "Foo", "tx_power_level": 5, "appearance": 768,
+                "manufacturer_data": ["004c": "10050a1c77f95b"],
+            ])
+        #expect(answers[0]["implausible_power"] == nil)
+        #expect(answers[1]["kinds"] as? NSArray == [])
+        #expect(answers[1]["implausible_power"] as? [Int] == [0])
     }
 }

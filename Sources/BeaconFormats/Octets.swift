@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Span where Element == UInt8 {
+    /// An unsigned number of up to eight octets, most significant first. The caller has checked the length.
+    func bigEndian(_ range: Range<Int>) -> UInt64 {
+        var value: UInt64 = 0
+        for index in range { value = value << 8 | UInt64(self[index]) }
+        return value
+    }
+
+    /// An unsigned number of up to eight octets, least significant first. The caller has checked the length.
+    func littleEndian(_ range: Range<Int>) -> UInt64 {
+        var value: UInt64 = 0
+        for index in range.reversed() { value = value << 8 | UInt64(self[index]) }
+        return value
+    }
+
+    /// Two's complement of two octets, most significant first. The caller has checked the length.
+    func bigEndianInt16(at offset: Int) -> Int16 {
+        Int16(bitPattern: UInt16(self[offset]) << 8 | UInt16(self[offset + 1]))
+    }
+
+    /// The company id or service UUID that the payload of an AD structure begins with, low octet first.
+    @inline(__always)
+    var leadingKey: UInt16 { UInt16(self[0]) | UInt16(self[1]) << 8 }
+}
