@@ -25,7 +25,10 @@ public struct ScanProfile: Hashable, Sendable {
     }
 
     /// 0x0004 to 0x4000 slots of 0.625 ms (Core 5.4, Vol 4, Part E, 7.8.10).
-    static let times = TimeInterval(nanoseconds: 2_500_000) ... .milliseconds(10_240)
+    public static let times = TimeInterval(nanoseconds: 2_500_000) ... .milliseconds(10_240)
+    /// Of either part of a burst schedule. Shorter, and the commands to the controller would take a noticeable part;
+    /// longer, and the planner could not follow the phases over a period.
+    public static let burstTimes = TimeInterval.milliseconds(100) ... .seconds(300)
     private static let slot: Int64 = 625_000
 
     private static func inSlots(_ time: TimeInterval) -> TimeInterval {

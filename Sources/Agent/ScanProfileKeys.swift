@@ -31,13 +31,10 @@ enum ScanProfileKeys {
         "burst", Section([on.declaration, off.declaration]),
         "A schedule of scanning and pausing; without it the radio scans without a pause.")
 
-    /// Shorter, and the commands to the controller would take a noticeable part; longer, and the planner could not
-    /// follow the phases over a period.
-    private static let burstTimes = TimeInterval.milliseconds(100) ... .seconds(300)
     private static let on = Key<TimeInterval>.duration(
-        "on", default: .seconds(10), in: burstTimes, "How long it scans.")
+        "on", default: .seconds(10), in: ScanProfile.burstTimes, "How long it scans.")
     private static let off = Key<TimeInterval>.duration(
-        "off", default: .seconds(50), in: burstTimes, "How long it pauses after that.")
+        "off", default: .seconds(50), in: ScanProfile.burstTimes, "How long it pauses after that.")
 
     private static let entry = Section([
         name.declaration, window.declaration, interval.declaration, active.declaration, burst.declaration,

@@ -92,8 +92,10 @@ public struct HitModel: Sendable {
     /// The time until 99 of 100 are heard, relative to that of a radio with the same pauses that would hear as many
     /// events without any order: about 1 when the intervals do not beat, more when the beacon hides between the windows;
     /// nil when it is too long to be told.
-    public var beatFactor: Double? {
-        guard chance > 0, let time = firstHeard().quantile(0.99) else { return nil }
+    ///
+    /// - Parameter times: what ``firstHeard(until:)`` gave.
+    public func beatFactor(_ times: HearingTimes) -> Double? {
+        guard let time = times.quantile(0.99) else { return nil }
         let unbroken = HearingPhases(ScanPattern(window: pattern.window, interval: pattern.interval), beacon).chance
         var unheard: [Double] = []
         while (unheard.last ?? 1) > 0.01, unheard.count < PhaseChain.maximumEvents {
@@ -115,24 +117,60 @@ public struct HitModel: Sendable {
     /// - Parameter rate: false exits of one beacon a second, more than 0.
     public func exitTime(falseExits rate: Double) -> TimeInterval? {
         guard chance > 0, rate > 0 else { return nil }
+        // Of all silences between two events that are heard.
         let share = min(1, rate * beacon.meanStep.seconds / chance)
-        let unheard = chain.unheard(from: .heard, until: share)
-        guard let count = unheard.firstIndex(where: { $0 <= share }) else { return nil }
-        let silence = beacon.longestStep.nanoseconds * Int64(count + 1)
-        guard let burst = pattern.burst else { return TimeInterval(nanoseconds: silence) }
-        // As much of the silence as can be listening.
-        let (bursts, rest) = silence.quotientAndRemainder(dividingBy: burst.period.nanoseconds)
-        return TimeInterval(nanoseconds: bursts * burst.on.nanoseconds + min(rest, burst.on.nanoseconds))
+        guard let burst = pattern.burst else {
+            guard let count = chain.unheard(from: .heard, until: share).firstIndex(where: { $0 <= share }) else {
+                return nil
+            }
+            return TimeInterval(nanoseconds: beacon.longestStep.nanoseconds * Int64(count + 1))
+        }
+        let silences = silences(burst, until: share / 10)
+        var longer = silences.rest
+        guard longer <= share else { return nil }
+        for (events, part) in silences.parts.enumerated().reversed() {
+            longer += part
+            if longer > share { return TimeInterval(nanoseconds: beacon.longestStep.nanoseconds * Int64(events + 1)) }
+        }
+        return beacon.longestStep
     }
 
-    public var limits: [Limit] {
+    /// The share of silences by their listening time, in steps of the advertising interval, and the share that was not
+    /// followed to its end.
+    ///
+    /// Where a silence began follows from where it ends, how many events it has, and the mean of an event.
+    private func silences(_ burst: ScanPattern.Burst, until share: Double) -> (parts: [Double], rest: Double) {
+        var parts: [Double] = []
+        var rest = 1.0
+        let period = burst.period.seconds
+        let cell = chain.cell.seconds
+        func listening(_ time: Double) -> Double {
+            let bursts = (time / period).rounded(.down)
+            return bursts * burst.on.seconds + min(time - bursts * period, burst.on.seconds)
+        }
+        chain.follow(from: .heard, until: share) { event, phases, unheard in
+            rest = unheard
+            let length = Double(event + 1) * beacon.meanStep.seconds
+            for index in phases.indices where chain.missed[index] < 1 {
+                let end = (Double(index) + 0.5) * cell
+                let time = max(0, listening(end) - listening(end - length))
+                let step = Int(time / beacon.meanStep.seconds)
+                while parts.count <= step { parts.append(0) }
+                parts[step] += phases[index] * (1 - chain.missed[index])
+            }
+        }
+        return (parts, rest)
+    }
+
+    /// - Parameter times: what ``firstHeard(until:)`` gave.
+    public func limits(_ times: HearingTimes) -> [Limit] {
         var limits: [Limit] = []
         if pattern.window < Self.longestShortWindow { limits.append(.shortWindow) }
-        if creepIsUncertain, beatFactor.map({ $0 > Self.beat }) ?? true { limits.append(.clockTolerance) }
+        if creepIsUncertain, beatFactor(times).map({ $0 > Self.beat }) ?? true { limits.append(.clockTolerance) }
         return limits
     }
 
-    /// A ``beatFactor`` from which on intervals are said to beat.
+    /// A ``beatFactor(_:)`` from which on intervals are said to beat.
     public static let beat = 2.0
 
     /// Whether the clocks change the creep of the phase by more than a twentieth. The phase creeps when a few events,

@@ -107,7 +107,9 @@ struct PhaseChain: Sendable {
     /// Nor further than this many cells times events, some seconds of a small computer.
     private static let maximumWork = 2_000_000_000
 
-    private let missed: [Double]
+    /// For each cell of the cycle, the chance that an event that begins there is not heard.
+    let missed: [Double]
+    let cell: TimeInterval
     private let chance: Double
     /// The step in cells: at least `shift`, spread evenly over `width`.
     private let shift: Double
@@ -115,6 +117,7 @@ struct PhaseChain: Sendable {
 
     init(_ phases: HearingPhases, step: TimeInterval, spread: TimeInterval) {
         missed = phases.heard.map { 1 - $0 }
+        cell = TimeInterval(nanoseconds: Int64(phases.cell))
         chance = phases.chance
         let count = Double(missed.count)
         shift = (Double(step.nanoseconds) / phases.cell).truncatingRemainder(dividingBy: count)
@@ -123,8 +126,20 @@ struct PhaseChain: Sendable {
 
     /// The chance that neither an event nor any before it was heard, event by event, until it is at most `share`.
     func unheard(from beginning: Beginning, until share: Double) -> [Double] {
+        var result: [Double] = []
+        follow(from: beginning, until: share) { _, _, rest in result.append(rest) }
+        return result
+    }
+
+    /// Goes from event to event until at most `share` has not been heard.
+    ///
+    /// - Parameter body: takes the number of the event, from 0 on, for each cell the chance that it begins there and
+    ///   none before it was heard, and the chance that it was not heard either.
+    func follow(
+        from beginning: Beginning, until share: Double, _ body: (Int, [Double], _ rest: Double) -> Void
+    ) {
         let count = missed.count
-        guard chance > 0 else { return [] }
+        guard chance > 0 else { return }
         var phases: [Double]
         switch beginning {
         case .anywhere: phases = Array(repeating: 1 / Double(count), count: count)
@@ -132,15 +147,14 @@ struct PhaseChain: Sendable {
             // Heard or not, all phases are equally likely in the long run.
             phases = move(missed.map { (1 - $0) / (chance * Double(count)) })
         }
-        var result: [Double] = []
-        while result.count < min(Self.maximumEvents, Self.maximumWork / count) {
+        for event in 0..<min(Self.maximumEvents, Self.maximumWork / count) {
+            var rest = 0.0
+            for index in phases.indices { rest += phases[index] * missed[index] }
+            body(event, phases, rest)
+            if rest <= share { return }
             for index in phases.indices { phases[index] *= missed[index] }
-            let rest = phases.reduce(0, +)
-            result.append(rest)
-            if rest <= share { break }
             phases = move(phases)
         }
-        return result
     }
 
     /// One event on. What is in a cell is spread evenly over it, moved, spread over ``width``, and gathered into cells:
