@@ -53,9 +53,8 @@ public struct ScanProfile: Hashable, Sendable {
     }
 }
 
-// The numbers come from `docs/plan.md`: of all intervals in whole slots with about this duty they are among those that
-// beat the least with 25 usual advertising intervals, and the window of `economy` is long enough that the edges cost
-// little. A test holds them to it.
+// The numbers come from `docs/plan.md`: among scan intervals with about this duty they are of those that beat the least
+// with 25 advertising intervals, and the windows are long enough that their edges cost little. A test holds them to it.
 extension ScanProfile {
     /// Listens all the time. A change of the channel costs about 2.3 ms of listening, so it is not more frequent.
     public static let continuous = ScanProfile(

@@ -19,8 +19,8 @@ public struct ScanProfilePlan: Sendable {
         }
     }
 
-    /// Advertising intervals that many beacons have: Apple's recommendations for accessories, the defaults of beacons
-    /// (100 ms, 760 ms, 1 s and its neighbours), and the slow ones of tags that live on a coin cell.
+    /// Advertising intervals that many beacons have: the 100 ms of iBeacons, the nine that Apple recommends for
+    /// accessories, and slow ones of tags that live on a coin cell.
     public static let usualIntervals: [TimeInterval] =
         [100_000, 152_500, 211_250, 318_750, 417_500, 546_250, 760_000, 852_500, 1_022_500, 1_285_000].map {
             TimeInterval(nanoseconds: $0 * 1000)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Agent
+import BeaconFormats
 import BeaconModel
 import Presence
+import Simulation
 import TestSupport
 import Testing
 
@@ -61,6 +63,50 @@ import Testing
         #expect(demands.directive(at: seconds(3)).profile == .continuous)
         demands.follow(event(.regionExit, "hall"))
         #expect(demands.directive(at: seconds(4)).profile == .economy)
+    }
+
+    /// A beacon that comes at 10 s and goes at 40 s, heard by a radio that does what `economy` says.
+    @Test func theProfileRisesOnEnterAndFallsAfterExit() throws {
+        let decoder = FrameDecoder()
+        let configuration = try AgentConfiguration.load(
+            Array(Self.quiet.utf8), file: "plugins.json", formats: decoder.catalog, sinks: TestDeclaration.sinks,
+            names: names)
+        let uuid = try #require(UUIDText.octets("fda50693-a4e2-4fb1-afcf-c6eb07647825"))
+        let pattern = ScanProfile.economy.pattern
+        var world = RadioWorld(
+            Scenario(
+                seed: 3, duration: .seconds(80), radios: [.init(window: pattern.window, interval: pattern.interval)],
+                beacons: [
+                    .init(
+                        advertisement: .iBeacon(uuid: uuid, major: 1, minor: 1), interval: .milliseconds(100),
+                        visits: [seconds(10)..<seconds(40)])
+                ]))
+        let road = Road(
+            decoder: SightingDecoder(decoder),
+            presence: PresenceEngine(
+                settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions))
+        var demands = ScanDemands(configuration)
+        var changes: [(time: MonotonicTime, profile: String?)] = []
+        func note(_ time: MonotonicTime) {
+            let profile = demands.directive(at: time).profile?.name
+            if changes.last?.profile != profile { changes.append((time, profile)) }
+        }
+        func follow(_ event: borrowing Event) {
+            demands.follow(event)
+            note(event.time)
+        }
+        var packet: [UInt8] = []
+        let adapter = names.intern("sim0")
+        note(.zero)
+        while let occurrence = world.next(into: &packet) {
+            guard occurrence.kind == .packet else { continue }
+            road.receive(packet.span, at: occurrence.time, from: adapter, emit: follow)
+        }
+        road.tick(seconds(80), emit: follow)
+        #expect(changes.map(\.profile) == ["economy", "continuous", "economy"])
+        // Two sightings enter, each within 2 s as `beacond plan` says; the exit time is 20 s.
+        #expect((seconds(10)...seconds(14)).contains(changes[1].time))
+        #expect((seconds(57)...seconds(60)).contains(changes[2].time))
     }
 
     @Test func timedDemandsEnd() throws {
