@@ -78,8 +78,8 @@ let package = Package(
         .executableTarget(
             name: "beacond",
             dependencies: [
-                "Agent", "BeaconModel", "BeaconFormats", "HCI", "Configuration", "LinuxIO", "Scanner", "SinkKit",
-                "StdoutSink", "JSONSink", "NullSink", "MQTTSink",
+                "Agent", "BeaconModel", "BeaconFormats", "HCI", "Configuration", "LinuxIO", "Presence", "Scanner",
+                "SinkKit", "StdoutSink", "JSONSink", "NullSink", "MQTTSink",
             ],
             swiftSettings: settings),
 

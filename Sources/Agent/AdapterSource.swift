@@ -3,6 +3,7 @@
 import BeaconModel
 import HCI
 import LinuxIO
+import Presence
 import Scanner
 
 /// A local adapter as a source of packets.
@@ -16,10 +17,10 @@ final class AdapterSource: PacketSource {
     /// Between two tries to get a failed controller going again.
     private static let retryInterval = TimeInterval.seconds(10)
 
-    init(_ scanner: AdapterScanner, _ scan: AgentConfiguration.Scan, adapter: Name) {
+    init(_ scanner: AdapterScanner, _ pattern: ScanPattern, adapter: Name) {
         self.scanner = scanner
         self.adapter = adapter
-        activity = .scanning(window: scan.window, interval: scan.interval)
+        activity = .scanning(window: pattern.window, interval: pattern.interval)
     }
 
     var descriptor: Int32? { scanner.descriptor }

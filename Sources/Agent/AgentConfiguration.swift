@@ -29,6 +29,8 @@ public struct AgentConfiguration: Sendable {
     public var identityResolvingKeys: [DeviceKey]
     /// Each name at most once.
     public var regions: [RegionRule]
+    /// Regions in which a beacon inside makes the radios listen more.
+    public var rangedRegions: Set<Name>
     /// Each name at most once; disabled ones are among them.
     public var sinks: [SinkInstance]
     /// What is allowed and still unwise, one line each, for the log.
@@ -40,15 +42,6 @@ public struct AgentConfiguration: Sendable {
     public var decoder: FrameDecoder {
         FrameDecoder(
             FormatDefinition.all + formats.map(\.definition), bindKeys: bindKeys.isEmpty ? nil : BindKeys(bindKeys))
-    }
-
-    /// How the radio listens.
-    public struct Scan: Sendable {
-        /// Time of listening in each interval (Core 5.4, Vol 4, Part E, 7.8.10), 2.5 ms to 10.24 s, at most `interval`.
-        public var window: TimeInterval
-        public var interval: TimeInterval
-        /// Whether scan responses are asked for.
-        public var isActive: Bool
     }
 
     /// A configured sink.
@@ -194,6 +187,10 @@ extension AgentConfiguration {
             }
             return identities.pattern(entry).map { RegionRule(name: name, patterns: [$0]) }
         }
+        rangedRegions = Set(
+            values[keys.regions].filter { $0[AgentConfigurationKeys.Region.range] }.map {
+                names.intern($0[AgentConfigurationKeys.Region.name])
+            })
         sinks = values[keys.sinks].map { entry in
             SinkInstance(
                 name: entry[AgentConfigurationKeys.Sink.name] ?? entry.pluginKind, kind: entry.pluginKind,
@@ -214,14 +211,5 @@ extension PresenceSettings {
         averageOver = Int(values[Keys.averageOver])
         pathLossExponent = values[Keys.pathLossExponent]
         maximumBeacons = Int(values[Keys.maximumBeacons])
-    }
-}
-
-extension AgentConfiguration.Scan {
-    fileprivate init(_ values: Values) {
-        typealias Keys = AgentConfigurationKeys.Scan
-        window = values[Keys.window]
-        interval = values[Keys.interval]
-        isActive = values[Keys.active]
     }
 }

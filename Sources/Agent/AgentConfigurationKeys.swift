@@ -27,7 +27,8 @@ struct AgentConfigurationKeys: Sendable {
     )
     static let presence = Key<Values>.section(
         "presence", Presence.section, "When a beacon is there, and what is told of it.")
-    static let scan = Key<Values>.section("scan", Scan.section, "How the radio listens.")
+    static let scan = Key<Values>.section(
+        "scan", ScanProfileKeys.section, "How the radios listen, and when they listen more.")
 
     enum Gateway {
         static let id = Key<String?>.optionalText(
@@ -67,24 +68,6 @@ struct AgentConfigurationKeys: Sendable {
         ])
     }
 
-    enum Scan {
-        /// Core 5.4, Vol 4, Part E, 7.8.10: 0x0004 to 0x4000 times 0.625 ms.
-        private static let times = TimeInterval(nanoseconds: 2_500_000) ... .milliseconds(10_240)
-        static let window = Key<TimeInterval>.duration(
-            "window", default: .milliseconds(30), in: times, "Time of listening in each interval.")
-        static let interval = Key<TimeInterval>.duration(
-            "interval", default: .milliseconds(30), in: times,
-            "Time from the start of one window to the start of the next; with a window of this length the radio always listens."
-        )
-        static let active = Key<Bool>.boolean(
-            "active", default: false, "Whether scan responses are asked for, which costs the beacons energy.")
-
-        static let section = Section([window.declaration, interval.declaration, active.declaration]) {
-            values, complaints in
-            if values[window] > values[interval] { complaints.add("window", "must not be longer than \"interval\"") }
-        }
-    }
-
     enum Beacon {
         static let alias = Key<String?>.optionalText("alias", nameRule, "The name that people know the beacon by.")
         static let measuredPower = Key<Int64?>.optionalInteger(
@@ -105,6 +88,9 @@ struct AgentConfigurationKeys: Sendable {
         static let beacons = Key<[String]>.texts(
             "beacons", nameRule, count: 1...1000,
             "Aliases of the beacons that belong to it, instead of an identity; it is left when all of them are gone.")
+        static let range = Key<Bool>.boolean(
+            "range", default: false,
+            "Whether the profile \"continuous\" is held while a beacon is inside, whatever monitoring does.")
     }
 
     enum Sink {
@@ -138,7 +124,10 @@ struct AgentConfigurationKeys: Sendable {
             checks: [
                 identities.formatCheck, .init(beaconKeys) { identities.check($0, isComplete: true, &$1) },
             ])
-        let regionKeys = [Region.name.declaration] + identities.declarations + [Region.beacons.declaration]
+        let regionKeys =
+            [Region.name.declaration] + identities.declarations + [
+                Region.beacons.declaration, Region.range.declaration,
+            ]
         let region = Section(
             regionKeys, checks: [identities.formatCheck, .init(regionKeys) { Self.checkRegion($0, identities, &$1) }])
         customFormats = custom
@@ -197,7 +186,7 @@ extension AgentConfigurationKeys {
         })
 
     /// A word that every broker takes as a level of a topic.
-    private static let wordRule = Shape.TextRule(
+    static let wordRule = Shape.TextRule(
         maximumBytes: 64, pattern: "^[A-Za-z0-9_-]+$", expected: "letters, digits, \"_\" and \"-\"",
         check: { word in
             word.utf8.allSatisfy { character in

@@ -2,7 +2,6 @@
 
 import BeaconModel
 import Configuration
-import HCI
 import LinuxIO
 import Scanner
 import Simulation
@@ -23,8 +22,8 @@ struct OpenSources {
                     let socket = try AdapterSocket(index: index)
                     sources.append(
                         AdapterSource(
-                            AdapterScanner(socket, parameters: configuration.scan.parameters),
-                            configuration.scan, adapter: names.intern(specification.adapterName)))
+                            AdapterScanner(socket, parameters: configuration.scan.monitoring.parameters),
+                            configuration.scan.monitoring.pattern, adapter: names.intern(specification.adapterName)))
                 } catch { throw .radio(error.description) }
             case .capture(let path):
                 guard configuration.sources.count == 1 else {
@@ -51,13 +50,5 @@ struct OpenSources {
         do { return Scenario(try ConfigurationReader.read(text, file: path, section: ScenarioFile.section)) } catch {
             throw .configuration(error.description)
         }
-    }
-}
-
-extension AgentConfiguration.Scan {
-    var parameters: ScanParameters {
-        ScanParameters(
-            interval: .init(nanoseconds: interval.nanoseconds), window: .init(nanoseconds: window.nanoseconds),
-            isActive: isActive)
     }
 }

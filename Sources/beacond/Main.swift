@@ -9,7 +9,8 @@ enum Main {
     static let version = "0.1.0"
 
     static let commands = [
-        RunCommand.command, ReplayCommand.command, DecodeCommand.command, CheckCommand.command, SampleCommand.command,
+        RunCommand.command, ReplayCommand.command, DecodeCommand.command, PlanCommand.command, CheckCommand.command,
+        SampleCommand.command,
         SchemaCommand.command, SinksCommand.command,
     ]
 

@@ -33,9 +33,10 @@ import Testing
         #expect(configuration.presence.averageOver == 5)
         #expect(configuration.presence.pathLossExponent == 2)
         #expect(configuration.presence.maximumBeacons == 10_000)
-        #expect(configuration.scan.window == .milliseconds(30))
-        #expect(configuration.scan.interval == .milliseconds(30))
-        #expect(!configuration.scan.isActive)
+        #expect(configuration.scan.profiles == [.continuous, .balanced, .economy])
+        #expect(configuration.scan.monitoring == .continuous)
+        #expect(configuration.scan.ranging == .continuous)
+        #expect(configuration.rangedRegions.isEmpty)
         #expect(configuration.beacons.isEmpty && configuration.regions.isEmpty && configuration.sinks.isEmpty)
     }
 
@@ -54,9 +55,18 @@ import Testing
         #expect(configuration.presence.averageOver == 10)
         #expect(configuration.presence.pathLossExponent == 2.5)
         #expect(configuration.presence.maximumBeacons == 100)
-        #expect(configuration.scan.window == TimeInterval(nanoseconds: 2_500_000))
-        #expect(configuration.scan.interval == .milliseconds(10_240))
-        #expect(configuration.scan.isActive)
+        let night = configuration.scan.monitoring
+        #expect(night.name == "night" && night.isActive)
+        #expect(
+            night.pattern
+                == ScanPattern(
+                    window: TimeInterval(nanoseconds: 2_500_000), interval: .milliseconds(10_240),
+                    burst: .init(on: .seconds(2), off: .seconds(300))))
+        #expect(configuration.scan.profiles.map(\.name) == ["balanced", "economy", "night", "continuous"])
+        #expect(
+            configuration.scan.ranging.pattern == ScanPattern(window: .milliseconds(30), interval: .milliseconds(30)))
+        #expect(!configuration.scan.ranging.isActive && configuration.scan.ranging.pattern.burst == nil)
+        #expect(Set(configuration.rangedRegions.map { names[$0] }) == ["hall"])
 
         let beacons = configuration.beacons
         #expect(
@@ -248,6 +258,6 @@ import Testing
         let refused = try #require(throws: AgentConfiguration.LoadError.self) {
             try AgentConfiguration.load(path: wrong, formats: formats, sinks: TestDeclaration.sinks, names: NameTable())
         }
-        #expect(refused.description == "\(wrong):1: $.scan.window: must not be longer than \"interval\"")
+        #expect(refused.description == "\(wrong):2: $.scan.profiles[0].window: must not be longer than \"interval\"")
     }
 }

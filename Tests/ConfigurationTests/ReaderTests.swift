@@ -79,9 +79,12 @@ import Testing
     }
 
     @Test func aCheckIsLeftOutWhileAKeyThatItNeedsIsWrong() {
-        #expect(messages(#"{"scan":{"window":"60ms","interval":"x"}}"#).count == 1)
-        #expect(messages(#"{"scan":{"window":"60ms","intervall":"90ms"}}"#).count == 1)
-        #expect(messages(#"{"scan":{"window":"60ms","interval":"30ms","zz":1}}"#).count == 2)
+        func profile(_ keys: String) -> [String] {
+            messages(#"{"scan":{"profiles":[{"name":"night","window":"60ms",\#(keys)}]}}"#)
+        }
+        #expect(profile(#""interval":"x""#).count == 1)
+        #expect(profile(#""intervall":"90ms""#).count == 1)
+        #expect(profile(#""interval":"30ms","zz":1"#).count == 2)
     }
 
     /// Whatever the file holds, the answer is a configuration or a message with a place in the file.
