@@ -15,6 +15,8 @@ public struct AgentConfiguration: Sendable {
     public var logLevel: LogLevel
     /// An absolute path; nil keeps the outbox in memory.
     public var stateDirectory: String?
+    /// The path of the control socket; `none` for none, nil for the runtime folder.
+    public var controlSocket: String?
     public var presence: PresenceSettings
     public var scan: Scan
     /// Each identity and each alias at most once.
@@ -115,6 +117,7 @@ extension AgentConfiguration {
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
+        controlSocket = values[AgentConfigurationKeys.controlSocket]
         presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])
         let identities = keys.identities

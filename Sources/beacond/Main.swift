@@ -10,7 +10,8 @@ enum Main {
 
     static let commands = [
         RunCommand.command, ReplayCommand.command, DecodeCommand.command, CheckCommand.command, SampleCommand.command,
-        SchemaCommand.command, SinksCommand.command,
+        SchemaCommand.command, SinksCommand.command, ScanCommand.command, StateCommand.command, ReloadCommand.command,
+        AdaptersCommand.command, DoctorCommand.command, RecordCommand.command, AdvertiseCommand.command,
     ]
 
     static func main() {
@@ -75,8 +76,8 @@ enum Main {
         return text + """
 
             "beacond COMMAND --help" explains a command; "beacond --version" tells the version.
-            Exit status: 0 success, 1 failure, 64 usage, 66 no input, 69 no radio,
-            74 output error, 78 configuration.
+            Exit status: 0 success, 1 failure, 64 usage, 66 no input, 69 no radio
+            or no daemon, 74 output error, 75 in use by another process, 78 configuration.
 
             """
     }
