@@ -27,18 +27,28 @@ public struct AdapterLock: ~Copyable {
     /// Without any runtime folder nothing is locked: a system without one must not be kept from scanning.
     public init(_ adapter: String) throws(Held) {
         if let held = Self.holder(of: adapter) { throw held }
-        guard let folder = RuntimeFolder.make(),
-            let file = try? FileDescriptor.open("\(folder)/\(adapter).lock", O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o644)
-        else {
+        guard let folder = RuntimeFolder.make(), let file = Self.open("\(folder)/\(adapter).lock") else {
             self.file = nil
             return
         }
-        guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
+        // Somebody who only looks (``holder(of:)``) has it for a moment.
+        var tries = 5
+        while flock(file.number, LOCK_EX | LOCK_NB) != 0, tries > 0 {
+            tries -= 1
+            usleep(10_000)
+        }
+        guard tries > 0 else {
             throw Held(adapter: adapter, process: Self.process(in: "\(folder)/\(adapter).lock"))
         }
         _ = ftruncate(file.number, 0)
         _ = try? file.write(Array("\(getpid())\n".utf8))
         self.file = consume file
+    }
+
+    /// A file that another user made can be locked all the same.
+    private static func open(_ path: String) -> FileDescriptor? {
+        if let file = try? FileDescriptor.open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o644) { return file }
+        return try? FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW)
     }
 
     /// Who has the lock of an adapter, wherever a daemon may have put it; nil when nobody has.

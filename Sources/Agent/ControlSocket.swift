@@ -43,7 +43,9 @@ final class ControlSocket {
         if let path {
             do { return try ControlSocket(path: path, encoder: encoder, loop: loop, log: log) } catch {
                 guard error.code == EADDRINUSE else { throw .system(error) }
-                throw .busy("\(path): another program listens there; give control_socket another path, or end that one")
+                throw .busy(
+                    "\(path): another program listens there, or it is no socket; give control_socket another path, or end that one"
+                )
             }
         }
         guard let folder = RuntimeFolder.make() else {
@@ -64,11 +66,19 @@ final class ControlSocket {
         do {
             _ = try UnixSocket.connect(to: path)
         } catch {
-            guard error.code == ECONNREFUSED else { throw SystemError("bind", path, code: EADDRINUSE) }
+            // A file that is no socket refuses as well; it is somebody's.
+            guard error.code == ECONNREFUSED, isSocket(path) else {
+                throw SystemError("bind", path, code: EADDRINUSE)
+            }
             guard unsafe unlink(path) == 0 else { throw SystemError("unlink", path) }
             return try UnixSocket.listen(at: path)
         }
         throw SystemError("bind", path, code: EADDRINUSE)
+    }
+
+    private static func isSocket(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 
     /// Answers from now on.

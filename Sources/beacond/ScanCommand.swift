@@ -28,7 +28,7 @@ enum ScanCommand {
             Speaks to the daemon of this machine when one runs. Otherwise, or with --source, it
             opens the radio itself (hci:0 unless given): that needs the capability CAP_NET_RAW.
             On a terminal it draws a table, strongest beacon first, until the time is over or
-            Ctrl-C is pressed. INTERVAL is the mean time between advertisements that were heard.
+            Ctrl-C is pressed. EVERY is the mean time between advertisements that were heard.
 
             Examples:
               beacond scan

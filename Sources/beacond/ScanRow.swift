@@ -84,6 +84,14 @@ struct ScanRow {
         heard = now
     }
 
+    /// The identity where there is little room: long fields by their beginning, and no word for the usual format.
+    var shortIdentity: String {
+        let words = identity.split(separator: " ", maxSplits: 1)
+        guard words.count == 2 else { return identity }
+        let fields = words[1].split(separator: "/").map { $0.count > 12 ? "\($0.prefix(8))…" : String($0) }
+        return (words[0] == "ibeacon" ? "" : "\(words[0]) ") + fields.joined(separator: "/")
+    }
+
     /// Mean time between two advertisements that were heard; nil until there were two. The beacon's own interval is
     /// shorter by what was missed.
     var interval: TimeInterval? {

@@ -10,10 +10,12 @@ struct ScanTable {
     /// Beacons that are remembered; a hall full of them is more than a screen shows.
     private static let capacity = 4096
     private static let columns: [(title: String, width: Int)] = [
-        ("ADDRESS", 11), ("RSSI", 4), ("QUALITY", 9), ("PROXIMITY", 9), ("DISTANCE", 8), ("INTERVAL", 8), ("SEEN", 6),
+        ("ADDRESS", 11), ("RSSI", 4), ("QUALITY", 9), ("PROXIMITY", 9), ("DIST", 6), ("EVERY", 7), ("SEEN", 5),
     ]
-    /// Columns for a beacon's name: at least room to tell two apart, at most a format and a UUID with its numbers.
+    /// Columns for a beacon's name: on a terminal of 80 a short UUID with its numbers, at most all of it.
     private static let nameWidth = 16...60
+    /// From here on there is room for two blanks between the columns.
+    private static let wide = 110
 
     private let title: String
     private let recency: TimeInterval
@@ -68,17 +70,20 @@ struct ScanTable {
 
     /// The table as lines of at most `columns` characters, at most a screen of them.
     func lines(at now: MonotonicTime, columns: Int, rows height: Int) -> [String] {
-        let fixed = Self.columns.reduce(0) { $0 + $1.width + 2 }
+        let gap = columns >= Self.wide ? 2 : 1
+        let fixed = Self.columns.reduce(0) { $0 + $1.width + gap }
         let name = min(max(columns - fixed, Self.nameWidth.lowerBound), Self.nameWidth.upperBound)
         let shown = rows.values.filter { now - $0.heard <= recency }
             .sorted { ($0.filtered ?? -200, $1.identity) > ($1.filtered ?? -200, $0.identity) }
         // The title, the head and the line that counts the rest.
         let room = max(1, height - 4)
+        let separator = String(repeating: " ", count: gap)
+        let titles = ["BEACON"] + Self.columns.map(\.title)
         var lines = [head(count: shown.count, at: now)]
         lines.append(
-            Self.line(
-                [TerminalText.column("BEACON", name)] + Self.columns.map { TerminalText.column($0.title, $0.width) }))
-        lines += shown.prefix(room).map { Self.line(Self.cells($0, name: name, at: now)) }
+            zip(titles, [name] + Self.columns.map(\.width)).map { TerminalText.column($0, $1) }
+                .joined(separator: separator))
+        lines += shown.prefix(room).map { Self.cells($0, name: name, at: now).joined(separator: separator) }
         if shown.count > room { lines.append("… and \(shown.count - room) more") }
         if shown.isEmpty { lines.append("nothing heard yet") }
         return lines.map { TerminalText.column($0, columns).trimmingEnd }
@@ -98,11 +103,10 @@ struct ScanTable {
             row.accuracy.map { "\(TerminalText.number($0)) m" } ?? "-",
             row.interval.map(TerminalText.interval) ?? "-", "\(TerminalText.number((now - row.heard).seconds)) s",
         ]
-        return [TerminalText.column(row.alias ?? row.identity, name)]
+        let identity = row.identity.count > name ? row.shortIdentity : row.identity
+        return [TerminalText.column(row.alias ?? identity, name)]
             + zip(values, columns).map { TerminalText.column($0, $1.width) }
     }
-
-    private static func line(_ cells: [String]) -> String { cells.joined(separator: "  ") }
 
     /// An event of a beacon as a line for a pipe: what happened and the cells of the beacon, its whole identity first.
     func line(_ event: Node) -> [UInt8] {
@@ -112,7 +116,7 @@ struct ScanTable {
         let row = rows[identity] ?? ScanRow(identity: identity, at: now)
         let cells = Self.cells(row, name: Self.nameWidth.upperBound, at: now).dropLast()
         let time = TerminalText.column(event["time"]?.text ?? "-", 24)
-        return Array(Self.line([time, TerminalText.column(word, 8)] + cells).trimmingEnd.utf8)
+        return Array(([time, TerminalText.column(word, 8)] + cells).joined(separator: "  ").trimmingEnd.utf8)
     }
 }
 
