@@ -4,19 +4,25 @@ import Glibc
 import LinuxIO
 import Scanner
 
-/// The right to drive an adapter, held by one process at a time: an flock(2) on a file in the runtime folder that names
+/// The right to scan or to advertise with an adapter, held by one process at a time: an flock(2) on a file in the runtime folder that names
 /// the process. The kernel drops it with the process, however that ends.
 public struct AdapterLock: ~Copyable {
+    /// What one process at a time may do with an adapter; another may do the other.
+    public enum Use: String, Sendable, CaseIterable {
+        case scanning, advertising
+    }
+
     /// Somebody else has it.
     public struct Held: Error, CustomStringConvertible {
         public var adapter: String
+        public var use: Use
         /// nil when the file does not tell.
         public var process: Int32?
 
         public var description: String {
             let who = process.map { "process \($0)" } ?? "another process"
-            return "\(adapter): \(who) of beacond uses it already (beacond state shows what it does); "
-                + "end that one first, or name another adapter"
+            let verb = use == .scanning ? "scans" : "advertises"
+            return "\(adapter): \(who) of beacond \(verb) with it already; end that one first, or name another adapter"
         }
     }
 
@@ -25,21 +31,20 @@ public struct AdapterLock: ~Copyable {
     /// Takes the lock of an adapter such as `hci0`.
     ///
     /// Without any runtime folder nothing is locked: a system without one must not be kept from scanning.
-    public init(_ adapter: String) throws(Held) {
-        if let held = Self.holder(of: adapter) { throw held }
-        guard let folder = RuntimeFolder.make(), let file = Self.open("\(folder)/\(adapter).lock") else {
+    public init(_ adapter: String, for use: Use) throws(Held) {
+        if let held = Self.holder(of: adapter, for: use) { throw held }
+        let path = RuntimeFolder.make().map { "\($0)/\(Self.file(adapter, use))" }
+        guard let path, let file = Self.open(path) else {
             self.file = nil
             return
         }
-        // Somebody who only looks (``holder(of:)``) has it for a moment.
+        // Somebody who only looks (``holder(of:for:)``) has it for a moment.
         var tries = 5
         while flock(file.number, LOCK_EX | LOCK_NB) != 0, tries > 0 {
             tries -= 1
             usleep(10_000)
         }
-        guard tries > 0 else {
-            throw Held(adapter: adapter, process: Self.process(in: "\(folder)/\(adapter).lock"))
-        }
+        guard tries > 0 else { throw Held(adapter: adapter, use: use, process: Self.process(in: path)) }
         _ = ftruncate(file.number, 0)
         _ = try? file.write(Array("\(getpid())\n".utf8))
         self.file = consume file
@@ -51,14 +56,18 @@ public struct AdapterLock: ~Copyable {
         return try? FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW)
     }
 
+    private static func file(_ adapter: String, _ use: Use) -> String {
+        use == .scanning ? "\(adapter).lock" : "\(adapter)-\(use).lock"
+    }
+
     /// Who has the lock of an adapter, wherever a daemon may have put it; nil when nobody has.
-    public static func holder(of adapter: String) -> Held? {
+    public static func holder(of adapter: String, for use: Use) -> Held? {
         for folder in RuntimeFolder.candidates {
-            let path = "\(folder)/\(adapter).lock"
+            let path = "\(folder)/\(file(adapter, use))"
             guard let file = try? FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW) else { continue }
             // Got it: nobody has. It is given back as the file is closed.
             if flock(file.number, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK {
-                return Held(adapter: adapter, process: process(in: path))
+                return Held(adapter: adapter, use: use, process: process(in: path))
             }
         }
         return nil
@@ -82,7 +91,9 @@ public final class AdapterLocks {
     public init(_ sources: [String]) throws(AgentError) {
         for text in sources {
             guard let source = try? SourceSpecification(text), case .adapter = source else { continue }
-            do { held.append(Lock(try AdapterLock(source.adapterName))) } catch { throw .busy(error.description) }
+            do { held.append(Lock(try AdapterLock(source.adapterName, for: .scanning))) } catch {
+                throw .busy(error.description)
+            }
         }
     }
 }

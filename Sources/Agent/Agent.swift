@@ -149,7 +149,8 @@ public final class Agent {
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
-        return min(machine, end, min(nextHousekeeping, nextWatchdog, control?.nextDeadline ?? .distantFuture))
+        let ours = min(end, min(nextHousekeeping, nextWatchdog))
+        return min(machine, min(ours, control?.nextDeadline ?? .distantFuture))
     }
 
     private func timerFired() {
@@ -222,6 +223,9 @@ public final class Agent {
             }
             if configuration.sources != setup.configuration.sources {
                 log(.warning, "the sources have changed; they are opened at the next start")
+            }
+            if configuration.controlSocket != setup.configuration.controlSocket {
+                log(.warning, "control_socket has changed; it is used at the next start")
             }
             log(.notice, "the configuration was read again")
             return .done

@@ -28,7 +28,7 @@ public final class SourceSession {
     private let vocabulary: Vocabulary
     private var writer = JSONWriter()
     private var hasScanned = false
-    /// Why the source never came to scan.
+    /// Why the source does not scan, while it does not.
     public private(set) var failure: String?
 
     /// Opens the sources of a configuration. Its presence settings are those of somebody who looks: a beacon shows with
@@ -76,7 +76,10 @@ public final class SourceSession {
     }
 
     /// Nothing will come any more.
-    public var hasEnded: Bool { failure != nil || sources.allSatisfy(\.hasEnded) }
+    ///
+    /// A radio that never worked will not in the next seconds either, and somebody waits at a terminal; one that did work
+    /// may come back.
+    public var hasEnded: Bool { failure != nil && !hasScanned || sources.allSatisfy(\.hasEnded) }
 
     /// Lets go of the radio.
     public func stop() {
@@ -116,15 +119,17 @@ extension SourceSession: PacketReceiver {
     }
 
     func state(_ state: Event.AdapterState, at time: MonotonicTime, of adapter: Name) {
-        hasScanned = hasScanned || state == .scanning
+        if state == .scanning {
+            hasScanned = true
+            failure = nil
+        }
         var event = Event(kind: .adapter, time: time)
         event.name = adapter
         event.adapterState = state
         deliver(event)
     }
 
-    /// A radio that never worked will not in the next seconds either, and somebody waits at a terminal.
     func failure(_ reason: String, of adapter: Name) {
-        if !hasScanned { failure = "\(vocabulary.names[adapter]): \(reason)" }
+        failure = "\(vocabulary.names[adapter]): \(reason)"
     }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
-public import Configuration
+import Configuration
 
 /// One thing that a running daemon can be asked or told, over the control socket or as a command from elsewhere.
-public struct Verb {
+struct Verb {
     /// `lower_snake_case`.
-    public let name: String
+    let name: String
     /// One sentence that ends in a period.
-    public let summary: String
+    let summary: String
     /// What may be said with it.
-    public let parameters: Section
+    let parameters: Section
     /// Does it, on the loop's thread.
     let run: (Values) -> VerbAnswer
 
@@ -46,8 +46,8 @@ enum EventWish: String, CaseIterable, Sendable {
 }
 
 /// The verbs of a daemon.
-public struct VerbTable {
-    public let verbs: [Verb]
+struct VerbTable {
+    let verbs: [Verb]
 
     init(_ verbs: [Verb]) { self.verbs = verbs }
 

@@ -38,8 +38,8 @@ public struct Doctor {
     public var processFolder = "/proc"
     /// The adapters of the machine.
     public var list: AdapterList
-    /// The process that uses an adapter, by the adapter's name; its scan is not looked at.
-    public var holder: (String) -> Int32? = { _ in nil }
+    /// Whether a process of beacond scans with an adapter of this name; that scan is then not looked at.
+    public var isInUse: (String) -> Bool = { _ in false }
 
     public init(systemFolder: String = "/sys", processFolder: String = "/proc") {
         self.systemFolder = systemFolder
@@ -137,8 +137,8 @@ public struct Doctor {
                     cure: "bluetoothctl power on, or without bluetoothd: hciconfig \(name) up"))
             return findings
         }
-        if let process = holder(name) {
-            findings.append(Finding(.ok, name, "it is up, and process \(process) of beacond uses it"))
+        if isInUse(name) {
+            findings.append(Finding(.ok, name, "it is up, and beacond scans with it"))
             return findings
         }
         guard mayOpen else {

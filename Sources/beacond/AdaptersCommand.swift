@@ -26,12 +26,12 @@ enum AdaptersCommand {
         var output = StandardOutput()
         if !arguments.has("--json") { try StandardOutput.print(head) }
         for adapter in list.adapters {
-            let holder = AdapterLock.holder(of: adapter.name)
+            let holders = AdapterLock.Use.allCases.compactMap { AdapterLock.holder(of: adapter.name, for: $0) }
             if arguments.has("--json") {
-                write(adapter, holder, bluetoothd, &output.writer)
+                write(adapter, holders, bluetoothd, &output.writer)
                 try output.endLine()
             } else {
-                try StandardOutput.print(line(adapter, holder, bluetoothd))
+                try StandardOutput.print(line(adapter, holders, bluetoothd))
             }
         }
         try output.flush()
@@ -46,10 +46,9 @@ enum AdaptersCommand {
     }
 
     private static func line(
-        _ adapter: AdapterDescription, _ holder: AdapterLock.Held?, _ bluetoothd: Int32?
+        _ adapter: AdapterDescription, _ holders: [AdapterLock.Held], _ bluetoothd: Int32?
     ) -> String {
-        var users: [String] = []
-        if let holder { users.append("beacond\(holder.process.map { " (\($0))" } ?? "")") }
+        var users = holders.map { "beacond \($0.use)\($0.process.map { " (\($0))" } ?? "")" }
         if let bluetoothd { users.append("bluetoothd (\(bluetoothd))") }
         func known(_ value: Bool?, _ yes: String, _ no: String) -> String { value.map { $0 ? yes : no } ?? "?" }
         let cells = columns([
@@ -67,7 +66,7 @@ enum AdaptersCommand {
     }
 
     private static func write(
-        _ adapter: AdapterDescription, _ holder: AdapterLock.Held?, _ bluetoothd: Int32?, _ writer: inout JSONWriter
+        _ adapter: AdapterDescription, _ holders: [AdapterLock.Held], _ bluetoothd: Int32?, _ writer: inout JSONWriter
     ) {
         func optional(_ key: String, _ value: Bool?) {
             writer.key(key)
@@ -89,8 +88,11 @@ enum AdaptersCommand {
         optional("bus", adapter.bus)
         optional("rfkill", adapter.radioSwitch?.rawValue)
         optional("low_energy", adapter.hasLowEnergy)
-        optional("in_use", holder != nil)
-        optional("process", holder?.process)
+        for use in AdapterLock.Use.allCases {
+            let holder = holders.first { $0.use == use }
+            optional(use.rawValue, holder != nil)
+            optional("\(use)_process", holder?.process)
+        }
         optional("bluetoothd", bluetoothd)
         writer.endObject()
     }

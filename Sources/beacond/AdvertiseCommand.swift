@@ -51,14 +51,16 @@ enum AdvertiseCommand {
             let parameters = AdvertisingParameters(nanoseconds: interval.nanoseconds, data: beacon.data)
         else { throw arguments.usage("--uuid: expected 16 octets") }
         let lock: AdapterLock
-        do { lock = try AdapterLock("hci\(source)-advertising") } catch {
+        do { lock = try AdapterLock("hci\(source)", for: .advertising) } catch {
             throw CommandError(.temporaryFailure, error.description)
         }
         let advertiser: Advertiser
         do { advertiser = Advertiser(try AdapterSocket(index: source), parameters: parameters) } catch {
             throw CommandError(.noRadio, error.description)
         }
-        try advertise(advertiser, duration)
+        if let failure = try advertise(advertiser, duration) {
+            throw CommandError(.noRadio, "hci\(source): \(failure)")
+        }
         _ = consume lock
         return .success
     }
@@ -73,7 +75,11 @@ enum AdvertiseCommand {
     }
 
     /// Until a signal or the end of the time, and then until the controller has said that it stopped.
-    private static func advertise(_ advertiser: Advertiser, _ duration: TimeInterval?) throws(CommandError) {
+    ///
+    /// - Returns: what went wrong; nil when nothing did.
+    private static func advertise(
+        _ advertiser: Advertiser, _ duration: TimeInterval?
+    ) throws(CommandError) -> String? {
         let loop = try CommandLoop(duration: duration)
         var failure: String?
         var isEnding = false
@@ -112,6 +118,6 @@ enum AdvertiseCommand {
                 advertiser.stop(at: Clock.now, changed)
                 return true
             })
-        if let failure { throw CommandError(.noRadio, failure) }
+        return failure
     }
 }

@@ -29,7 +29,7 @@ enum DoctorCommand {
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         var doctor = Doctor()
-        doctor.holder = { AdapterLock.holder(of: $0).map { $0.process ?? 0 } }
+        doctor.isInUse = { AdapterLock.holder(of: $0, for: .scanning) != nil }
         var findings = doctor.examine()
         findings.append(clock)
         findings += daemon(arguments["--socket"])

@@ -53,8 +53,8 @@ enum RecordCommand {
             }, tick: { recording.flush() })
         recording.flush()
         if let failure = recording.failure { throw failure }
-        if let failure = session.failure { throw CommandError(.noRadio, failure) }
         StandardError.print("\(recording.count) packets in \(arguments.operands[0])\n")
+        if let failure = session.failure { throw CommandError(.noRadio, failure) }
         return .success
     }
 }

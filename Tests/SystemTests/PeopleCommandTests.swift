@@ -134,7 +134,7 @@ import Testing
         try program.start()
         let outcome = try program.finish()
         #expect(outcome.status == 75)
-        #expect(outcome.errors.contains("hci87: process 4711 of beacond uses it already"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("hci87: process 4711 of beacond scans with it already"), "\(outcome.errors)")
         #expect(!FileManager.default.fileExists(atPath: folder.path("a")))
         withExtendedLifetime(file) {}
     }
