@@ -22,6 +22,14 @@ final class ControlSocket {
     private var clients: [ControlSocketClient] = []
     private var writer = JSONWriter()
     private var isOpen = true
+    /// The listening socket in the loop; nil while it pauses.
+    private var listening: UInt64?
+    /// When it listens again after a failure.
+    private var resumption = MonotonicTime.distantFuture
+
+    /// After a failure to take a client. The client still waits, and without a pause the loop would turn for nothing
+    /// until there are descriptors again.
+    private static let pause = TimeInterval.seconds(1)
 
     /// - Throws: why nobody can listen there; `EADDRINUSE` when another program does.
     init(path: String, encoder: EventEncoder, loop: EventLoop, log: Log) throws(SystemError) {
@@ -84,7 +92,19 @@ final class ControlSocket {
     /// Answers from now on.
     func start(_ verbs: VerbTable) throws(SystemError) {
         self.verbs = verbs
-        _ = try loop.add(socket.number) { [unowned self] in acceptClients() }
+        try resume()
+    }
+
+    private func resume() throws(SystemError) {
+        resumption = .distantFuture
+        listening = try loop.add(socket.number) { [unowned self] in acceptClients() }
+    }
+
+    private func pause(_ error: SystemError) {
+        log(.warning, "control socket: \(error)")
+        resumption = Clock.now + Self.pause
+        if let listening { loop.remove(listening, descriptor: socket.number) }
+        listening = nil
     }
 
     /// Somebody watches: sightings are worth having although no sink may want them.
@@ -92,11 +112,14 @@ final class ControlSocket {
 
     /// When ``advance(to:)`` is due, on the machine's clock.
     var nextDeadline: MonotonicTime {
-        clients.reduce(.distantFuture) { min($0, $1.watch?.end ?? .distantFuture) }
+        clients.reduce(resumption) { min($0, $1.watch?.end ?? .distantFuture) }
     }
 
-    /// Ends the watches whose time is over.
+    /// Ends the watches whose time is over, and listens again after a pause.
     func advance(to now: MonotonicTime) {
+        if resumption <= now {
+            do { try resume() } catch { pause(error) }
+        }
         for client in clients {
             guard let watch = client.watch, watch.end <= now else { continue }
             client.watch = nil
@@ -144,8 +167,7 @@ final class ControlSocket {
                 guard let socket = try UnixSocket.accept(socket) else { return }
                 add(ControlSocketClient(socket))
             } catch {
-                // Out of descriptors, for instance; the client is tried again when the loop comes here next.
-                return log(.warning, "control socket: \(error)")
+                return pause(error)
             }
         }
     }

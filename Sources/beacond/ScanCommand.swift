@@ -84,13 +84,15 @@ enum ScanCommand {
         _ connection: ControlConnection, _ duration: TimeInterval, _ loop: CommandLoop, _ view: ScanView
     ) throws(CommandError) {
         var failure: ControlConnection.Failure?
-        do {
+        func ask() throws(ControlConnection.Failure) {
             try connection.send("watch") { writer in
                 writer.key("duration")
-                // A moment more, so that it is this side that ends first; an hour is the most that one request can have.
+                // A moment more, so that it is this side that ends first; an hour is the most that one request can have,
+                // and then comes another.
                 writer.string("\(min(duration.milliseconds + 1000, 3_600_000))ms")
             }
-        } catch { throw CommandError(error) }
+        }
+        do { try ask() } catch { throw CommandError(error) }
         do {
             _ = try loop.loop.add(connection.descriptor) {
                 guard let lines = connection.receive() else {
@@ -99,8 +101,17 @@ enum ScanCommand {
                 }
                 for line in lines {
                     guard let answer = try? Document(line).root else { continue }
-                    if let reason = answer["error"]?.text { failure = .refused(reason) }
-                    guard let event = answer["event"] else { return loop.stop() }
+                    if let reason = answer["error"]?.text {
+                        failure = .refused(reason)
+                        return loop.stop()
+                    }
+                    guard let event = answer["event"] else {
+                        do throws(ControlConnection.Failure) { try ask() } catch {
+                            failure = error
+                            return loop.stop()
+                        }
+                        continue
+                    }
                     // The event is the last member: its text goes up to the brace of the line.
                     view.take(Array(line[event.place.offset..<line.count - 1]), event)
                     if view.failure != nil { return loop.stop() }

@@ -159,6 +159,35 @@ import Testing
         withExtendedLifetime(clients) {}
     }
 
+    /// A client that cannot be taken waits in the kernel, and must not make the loop turn for nothing meanwhile.
+    @Test func withoutDescriptorsTheDaemonStaysCalm() throws {
+        let daemon = try Daemon()
+        let process = daemon.program.process.processIdentifier
+        let used = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd").count
+        let limit = Process()
+        limit.executableURL = URL(filePath: "/usr/bin/prlimit")
+        limit.arguments = ["--pid", "\(process)", "--nofile=\(used + 2)"]
+        try limit.run()
+        limit.waitUntilExit()
+        try #require(limit.terminationStatus == 0)
+        /// In ticks of 10 ms.
+        func time() throws -> Int {
+            let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            let fields = text.split(separator: " ")
+            return (Int(fields[13]) ?? 0) + (Int(fields[14]) ?? 0)
+        }
+        var clients = try (0..<6).map { _ in try Asker(daemon.socket) }
+        let before = try time()
+        Thread.sleep(forTimeInterval: 3)
+        #expect(try time() - before < 100, "a third of a processor would be far too much")
+        clients.removeFirst(4)
+        for client in clients {
+            try client.send("{\"verb\":\"health\"}\n")
+            #expect(try client.object()["ok"] as? Bool == true, "served as soon as there is room")
+        }
+        #expect(try daemon.stop().errors.contains("Too many open files"))
+    }
+
     @Test func aWatcherThatDoesNotReadIsDropped() throws {
         let daemon = try Daemon(
             beacons: 60, interval: "20ms", configuration: "\"presence\": { \"report_interval\": \"0s\" }")
