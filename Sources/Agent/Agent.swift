@@ -46,19 +46,26 @@ public final class Agent {
     private static let storePatience = TimeInterval.seconds(30)
 
     private let log: Log
-    private let setup: Setup
-    private let vocabulary: Vocabulary
-    private var road: Road
+    let setup: Setup
+    let gateway: String
+    let vocabulary: Vocabulary
+    let encoder: EventEncoder
+    var road: Road
     private let store: Store
-    private let sinks: SinkSet
+    let sinks: SinkSet
     private let sources: [any PacketSource]
-    private let timeline: Timeline
+    private let locks: AdapterLocks
+    let timeline: Timeline
     /// From the machine's monotonic clock to the clock of decisions, which a capture sets.
     private let clockOffset: TimeInterval
     private let notify = ServiceNotify()
     private let signals: Signals
     private let loop: EventLoop
     private let finished: LoopWake
+    /// nil when nobody can ask.
+    private let control: ControlSocket?
+    private(set) var adapterStates = AdapterStates()
+    private(set) var beginning = MonotonicTime.zero
 
     private var end = MonotonicTime.distantFuture
     private var nextHousekeeping = MonotonicTime.zero
@@ -84,12 +91,15 @@ public final class Agent {
             finished = try LoopWake()
         } catch { throw .system(error) }
 
+        gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
+        encoder = EventEncoder(gateway: gateway, vocabulary: vocabulary)
+        locks = try AdapterLocks(configuration.sources)
+        control = try ControlSocket.open(configuration.controlSocket, encoder: encoder, loop: loop, log: log)
         let opened = try OpenSources(configuration, names: names)
         sources = opened.sources
         timeline = Timeline(origin: opened.captureBeginning == nil ? .system : .capture)
         clockOffset = opened.captureBeginning.map { $0 - Clock.now } ?? .zero
 
-        let gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
         do {
             store = try Store(
                 path: Self.stateDirectory(configuration).map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
@@ -106,8 +116,9 @@ public final class Agent {
     public func run() throws(AgentError) {
         do {
             try sinks.start(setup.configuration.sinks.filter(\.isEnabled))
+            beginning = Clock.now
+            try control?.start(verbs)
             try startSources()
-            let beginning = Clock.now
             end = setup.duration.map { beginning + $0 } ?? .distantFuture
             nextWatchdog = notify.watchdogInterval.map { beginning + $0 } ?? .distantFuture
             notify.ready()
@@ -145,7 +156,8 @@ public final class Agent {
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
-        return min(machine, min(end, min(nextHousekeeping, nextWatchdog)))
+        let ours = min(end, min(nextHousekeeping, nextWatchdog))
+        return min(machine, min(ours, control?.nextDeadline ?? .distantFuture))
     }
 
     private func timerFired() {
@@ -153,6 +165,7 @@ public final class Agent {
         for source in sources { source.advance(to: now, self) }
         road.tick(now) { deliver($0) }
         let machine = Clock.now
+        control?.advance(to: machine)
         if machine >= nextWatchdog { feedWatchdog(machine) }
         if machine >= nextHousekeeping { keepHouse(machine) }
         if machine >= end || sources.allSatisfy(\.hasEnded) { loop.stop() }
@@ -162,12 +175,14 @@ public final class Agent {
     /// radio is a matter of health: a restart would not cure it.
     private func feedWatchdog(_ machine: MonotonicTime) {
         nextWatchdog = machine + (notify.watchdogInterval ?? .seconds(1))
-        if machine - store.heartbeat < Self.storePatience {
+        if storeIsAlive {
             notify.watchdog()
         } else {
             log(.error, "the store's writer is stuck (a disk that does not answer?); the watchdog is not fed")
         }
     }
+
+    var storeIsAlive: Bool { Clock.now - store.heartbeat < Self.storePatience }
 
     private func keepHouse(_ machine: MonotonicTime) {
         let reports = road.reportCount - reportsAtHousekeeping
@@ -180,7 +195,7 @@ public final class Agent {
     private func takeSignals() {
         while let signal = signals.take() {
             switch signal {
-            case Signals.hangUp: reload()
+            case Signals.hangUp: _ = reload()
             case Signals.user1: sinks.reopen()
             case Signals.user2:
                 log.level = log.level == .debug ? setup.configuration.logLevel : .debug
@@ -192,9 +207,11 @@ public final class Agent {
 
     /// Reads the configuration again. A bad file changes nothing; a sink whose configuration is the same goes on
     /// undisturbed.
-    private func reload() {
+    func reload() -> ReloadOutcome {
         guard let load = setup.reload else {
-            return log(.notice, "SIGHUP: there is no configuration file to read again")
+            let reason = "there is no configuration file to read again"
+            log(.notice, reason)
+            return .failed(reason)
         }
         notify.reloading()
         defer { notify.ready() }
@@ -202,25 +219,37 @@ public final class Agent {
             let configuration = try load()
             // A beacon's identity has the number of its format, which others would have now.
             guard configuration.formats == setup.configuration.formats else {
-                return log(
-                    .error, "the formats have changed, which needs a restart; the old configuration goes on as a whole")
+                let reason = "the formats have changed, which needs a restart; the old configuration goes on as a whole"
+                log(.error, reason)
+                return .failed(reason)
             }
             for warning in configuration.warnings { log(.warning, warning) }
             log.level = configuration.logLevel
             road.reconfigure(configuration, at: now) { deliver($0) }
-            try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
-                road.forEachState(at: now) { event in
-                    var event = copy event
-                    timeline.stamp(&event)
-                    body(event)
-                }
-            }
+            try change(configuration)
             if configuration.sources != setup.configuration.sources {
                 log(.warning, "the sources have changed; they are opened at the next start")
             }
+            if configuration.controlSocket != setup.configuration.controlSocket {
+                log(.warning, "control_socket has changed; it is used at the next start")
+            }
             log(.notice, "the configuration was read again")
+            return .done
         } catch {
-            log(.error, "the configuration was not read again, the old one goes on:\n\(error)")
+            let reason = "the configuration was not read again, the old one goes on:\n\(error)"
+            log(.error, reason)
+            return .failed(reason)
+        }
+    }
+
+    /// Has the sinks follow the configuration; new ones are told the present states.
+    private func change(_ configuration: AgentConfiguration) throws(SystemError) {
+        try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
+            road.forEachState(at: now) { event in
+                var event = copy event
+                timeline.stamp(&event)
+                body(event)
+            }
         }
     }
 
@@ -230,10 +259,12 @@ public final class Agent {
         var event = copy event
         timeline.stamp(&event)
         sinks.offer(event)
+        control?.offer(event)
     }
 
     private func stop() {
         notify.stopping()
+        control?.close()
         for source in sources { source.stop() }
         // What happened last should still reach the sinks that read the outbox.
         store.flush(until: Clock.now + Self.flushTime)
@@ -255,12 +286,20 @@ extension Agent: PacketReceiver {
         var event = Event(kind: .adapter, time: time)
         event.name = adapter
         event.adapterState = state
+        adapterStates.note(state, of: adapter)
         deliver(event)
     }
 
     func failure(_ reason: String, of adapter: Name) {
         log(.error, reason)
+        adapterStates.note(failure: reason, of: adapter)
     }
+}
+
+/// What came of reading the configuration again.
+enum ReloadOutcome {
+    case done
+    case failed(String)
 }
 
 /// Wakes the loop from another thread.
@@ -278,11 +317,15 @@ public enum AgentError: Error, CustomStringConvertible {
     case radio(String)
     case configuration(String)
     case store(String)
+    /// Another process has what this one needs.
+    case busy(String)
 
     public var description: String {
         switch self {
         case .system(let error): error.description
-        case .input(let text), .radio(let text), .configuration(let text), .store(let text): text
+        case .input(let text), .radio(let text), .configuration(let text), .store(let text),
+            .busy(let text):
+            text
         }
     }
 }

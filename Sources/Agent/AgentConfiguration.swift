@@ -17,6 +17,8 @@ public struct AgentConfiguration: Sendable {
     public var logLevel: LogLevel
     /// An absolute path; nil keeps the outbox in memory.
     public var stateDirectory: String?
+    /// The path of the control socket; `none` for none, nil for the runtime folder.
+    public var controlSocket: String?
     public var presence: PresenceSettings
     public var scan: Scan
     /// Formats beside the built-in ones, each name at most once. Identities here are of ``decoder``.
@@ -145,6 +147,7 @@ extension AgentConfiguration {
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
+        controlSocket = values[AgentConfigurationKeys.controlSocket]
         presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])
         formats = keys.customFormats.formats

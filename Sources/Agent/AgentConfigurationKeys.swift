@@ -25,6 +25,14 @@ struct AgentConfigurationKeys: Sendable {
         ),
         "The directory of the outbox, which keeps transitions until they are delivered; without it the one of the service manager, else memory."
     )
+    static let controlSocket = Key<String?>.optionalText(
+        "control_socket",
+        .init(
+            maximumBytes: 107, pattern: "^(/.*|none)$", expected: "an absolute path or \"none\"",
+            check: { $0 == "none" || $0.utf8.first == UInt8(ascii: "/") }
+        ),
+        "The path of the socket at which beacond scan, state and reload reach the daemon, or \"none\"; without it one in the runtime folder."
+    )
     static let presence = Key<Values>.section(
         "presence", Presence.section, "When a beacon is there, and what is told of it.")
     static let scan = Key<Values>.section(
@@ -156,8 +164,8 @@ struct AgentConfigurationKeys: Sendable {
         return Section(
             [
                 Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
-                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.presence.declaration,
-                Self.scan.declaration, formats.declaration,
+                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.controlSocket.declaration,
+                Self.presence.declaration, Self.scan.declaration, formats.declaration,
             ] + devices + [regions.declaration, sinks.declaration],
             checks: [
                 .init([Self.sources.declaration]) { Self.checkSources($0, &$1) },

@@ -85,6 +85,12 @@ public struct Road: ~Copyable {
             emit: emit)
     }
 
+    /// Each present beacon, as the `enter` event that would be right now.
+    func forEachPresent(_ body: (borrowing Event) -> Void) { presence.forEachPresent(body) }
+
+    /// Each region with the number of beacons inside.
+    func forEachRegion(_ body: (Name, UInt32) -> Void) { presence.forEachRegion(body) }
+
     /// Each present beacon and each region with somebody inside, as the transition that led there.
     func forEachState(at time: MonotonicTime, _ body: (borrowing Event) -> Void) {
         presence.forEachPresent(body)

@@ -76,17 +76,20 @@ final class SinkSet {
         members = []
     }
 
+    /// How one sink fares.
+    struct Account {
+        var name: String
+        var kind: String
+        var counters: SinkCounters
+    }
+
+    var accounts: [Account] {
+        members.map { Account(name: $0.worker.name, kind: $0.instance.kind, counters: $0.worker.counters) }
+    }
+
     /// One line: each sink with its state.
     var summary: String {
-        members.map { member in
-            switch member.worker.counters.state {
-            case .open: "\(member.worker.name) open"
-            case .starting: "\(member.worker.name) starting"
-            case .waiting: "\(member.worker.name) waiting"
-            case .failed: "\(member.worker.name) failed"
-            case .finished: "\(member.worker.name) finished"
-            }
-        }.joined(separator: ", ")
+        accounts.map { "\($0.name) \($0.counters.state.word)" }.joined(separator: ", ")
     }
 
     private static func stop(_ workers: [SinkWorker], within time: TimeInterval) {

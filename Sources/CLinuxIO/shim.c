@@ -86,3 +86,18 @@ int clinuxio_unsent(int descriptor) {
     int count = 0;
     return ioctl(descriptor, SIOCOUTQ, &count) < 0 ? -1 : count;
 }
+
+int clinuxio_accept(int descriptor) { return accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
+
+int clinuxio_control(int descriptor, unsigned long request, void *argument) {
+    return ioctl(descriptor, request, argument);
+}
+
+int clinuxio_terminal_size(int descriptor, uint16_t *columns, uint16_t *rows) {
+    struct winsize size;
+    memset(&size, 0, sizeof size);
+    if (ioctl(descriptor, TIOCGWINSZ, &size) < 0) return -1;
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+    return 0;
+}

@@ -23,7 +23,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConverti
         case .leSetScanEnable: "LE Set Scan Enable"
         case .leSetExtendedScanParameters: "LE Set Extended Scan Parameters"
         case .leSetExtendedScanEnable: "LE Set Extended Scan Enable"
-        default: "command 0x\(String(rawValue, radix: 16))"
+        default: Self.advertisingNames[self] ?? "command 0x\(String(rawValue, radix: 16))"
         }
     }
 }

@@ -38,6 +38,13 @@ public final class EventLoop {
         return token
     }
 
+    /// From now on the handler of a descriptor is called when it can be written instead of when it can be read, or the
+    /// other way round. A descriptor that has failed calls it either way.
+    public func wait(toWrite: Bool, _ token: UInt64, descriptor: Int32) {
+        let events = UInt32(toWrite ? EPOLLOUT.rawValue : EPOLLIN.rawValue)
+        _ = clinuxio_epoll_control(epoll.number, EPOLL_CTL_MOD, descriptor, events, token)
+    }
+
     public func remove(_ token: UInt64, descriptor: Int32) {
         handlers[token] = nil
         _ = clinuxio_epoll_control(epoll.number, EPOLL_CTL_DEL, descriptor, 0, token)

@@ -9,10 +9,12 @@ enum ExitStatus: Int32 {
     case usage = 64
     /// A file that was named is missing or cannot be read (EX_NOINPUT).
     case noInput = 66
-    /// No radio (EX_UNAVAILABLE).
+    /// No radio, or no daemon to ask (EX_UNAVAILABLE).
     case noRadio = 69
     /// An output file could not be made or written (EX_IOERR).
     case inputOutput = 74
+    /// Another process uses the adapter or the control socket; it may work later (EX_TEMPFAIL).
+    case temporaryFailure = 75
     /// The configuration is wrong (EX_CONFIG).
     case configuration = 78
 }

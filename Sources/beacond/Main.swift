@@ -9,9 +9,10 @@ enum Main {
     static let version = "0.1.0"
 
     static let commands = [
-        RunCommand.command, ReplayCommand.command, DecodeCommand.command, PlanCommand.command, CheckCommand.command,
-        SampleCommand.command,
-        SchemaCommand.command, SinksCommand.command,
+        RunCommand.command, ReplayCommand.command, DecodeCommand.command, CheckCommand.command, SampleCommand.command,
+        SchemaCommand.command, SinksCommand.command, ScanCommand.command, StateCommand.command, ReloadCommand.command,
+        AdaptersCommand.command, DoctorCommand.command, RecordCommand.command, AdvertiseCommand.command,
+        PlanCommand.command,
     ]
 
     static func main() {
@@ -76,8 +77,8 @@ enum Main {
         return text + """
 
             "beacond COMMAND --help" explains a command; "beacond --version" tells the version.
-            Exit status: 0 success, 1 failure, 64 usage, 66 no input, 69 no radio,
-            74 output error, 78 configuration.
+            Exit status: 0 success, 1 failure, 64 usage, 66 no input, 69 no radio
+            or no daemon, 74 output error, 75 in use by another process, 78 configuration.
 
             """
     }

@@ -69,18 +69,8 @@ enum RunCommand {
                 registry: builtinSinks, names: names, log: log)
             try agent.run()
         } catch {
-            throw CommandError(status(error), error.description)
+            throw CommandError(error)
         }
         return .success
-    }
-
-    private static func status(_ error: AgentError) -> ExitStatus {
-        switch error {
-        case .system: .failure
-        case .input: .noInput
-        case .radio: .noRadio
-        case .configuration: .configuration
-        case .store: .inputOutput
-        }
     }
 }

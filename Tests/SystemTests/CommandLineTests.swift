@@ -10,7 +10,10 @@ import Testing
     @Test func helpIsThereForAStranger() throws {
         let overview = try Program.run("--help")
         #expect(overview.status == 0)
-        for command in ["run", "replay", "decode", "check", "sample", "schema", "sinks"] {
+        for command in [
+            "run", "replay", "decode", "check", "sample", "schema", "sinks", "scan", "state", "reload", "adapters",
+            "doctor", "record", "advertise",
+        ] {
             #expect(overview.output.contains("\n  \(command) "))
             let help = try Program.run(command, "--help")
             #expect(help.status == 0)
@@ -34,6 +37,24 @@ import Testing
         (["run", "--sink", "mqt", "--source", "hci:0"], "did you mean \"mqtt\"?"),
         (["sample", "mqt"], "unknown kind \"mqt\""),
         (["schema", "--markdown=1"], "--markdown takes no value"),
+        (["scan", "--duration", "0s"], "expected a time with its unit"),
+        (["scan", "--uuid", "7"], "expected a UUID"),
+        (["scan", "--major", "65536"], "expected a whole number from 0 to 65535"),
+        (["scan", "--rssi", "-200"], "expected a whole number from -128 to 127"),
+        (["record"], "expected FILE"),
+        (["advertise", "--major", "1", "--minor", "1"], "--uuid, --major and --minor must be given"),
+        (
+            [
+                "advertise", "--uuid", "fda50693-a4e2-4fb1-afcf-c6eb07647825", "--major", "1", "--minor", "1",
+                "--interval", "10ms",
+            ], "expected 20ms to 10.24s"
+        ),
+        (
+            [
+                "advertise", "--uuid", "fda50693-a4e2-4fb1-afcf-c6eb07647825", "--major", "1", "--minor", "1",
+                "--source", "simulate:a",
+            ], "only an adapter such as hci:0 can advertise"
+        ),
     ])
     func wrongUseIsExplained(arguments: [String], message: String) throws {
         let program = try Program(arguments)

@@ -27,7 +27,9 @@ final class Program {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         process.executableURL = URL(filePath: executable)
         process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // A runtime folder of its own: programs of other tests, and a daemon of this machine, have their sockets elsewhere.
+        process.environment = ProcessInfo.processInfo.environment.merging(["RUNTIME_DIRECTORY": folder.path]) { $1 }
+            .merging(environment) { $1 }
         // Standard output and errors go to files, which a full pipe cannot hold up.
         for name in ["output", "errors"] {
             try Data().write(to: folder.appending(path: name))

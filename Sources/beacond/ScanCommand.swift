@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Agent
+import BeaconModel
+import Configuration
+import Glibc
+import LinuxIO
+
+/// `beacond scan`: what is in the air, for somebody who looks.
+enum ScanCommand {
+    static let command = Command(
+        name: "scan", operands: "", operandCount: 0...0,
+        summary: "Shows the beacons that are heard now: a live table, or lines for a pipe.",
+        options: [
+            Option("--duration", "TIME", "how long; 10s unless given"),
+            Option("--source", "SOURCE", "opens this source itself instead of asking the running daemon"),
+            Option("--uuid", "UUID", "only beacons with this UUID"),
+            Option("--major", "NUMBER", "only beacons with this major value"),
+            Option("--minor", "NUMBER", "only beacons with this minor value"),
+            Option("--rssi", "DBM", "only beacons at least this strong, for instance -75"),
+            Option("--recent", "TIME", "only beacons heard within this time, in the table; 30s unless given"),
+            Option("--json", nil, "every event as a JSON object on a line (docs/events.md)"),
+            Option("--config", "FILE", "with --source: a configuration that gives beacons their aliases"),
+            Option("--socket", "PATH", "the daemon's control socket, where it is not in its usual place"),
+        ],
+        details: """
+            Speaks to the daemon of this machine when one runs. Otherwise, or with --source, it
+            opens the radio itself (hci:0 unless given): that needs the capability CAP_NET_RAW.
+            On a terminal it draws a table, strongest beacon first, until the time is over or
+            Ctrl-C is pressed. EVERY is the mean time between advertisements that were heard.
+
+            Examples:
+              beacond scan
+              beacond scan --duration 1m --rssi -70 --json
+              sudo beacond scan --source hci:1 --uuid fda50693-a4e2-4fb1-afcf-c6eb07647825
+            """,
+        run: run)
+
+    /// A scan that nobody limits is easily forgotten, and costs the beacons' batteries nothing but the gateway's radio.
+    private static let defaultDuration = TimeInterval.seconds(10)
+    private static let defaultRecency = TimeInterval.seconds(30)
+    private static let redrawInterval = TimeInterval.milliseconds(500)
+
+    private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
+        let duration = try arguments.interval("--duration") ?? defaultDuration
+        var filter = ScanFilter()
+        filter.uuid = try arguments.uuid("--uuid").map(UUIDText.text)
+        filter.major = try arguments.number("--major")
+        filter.minor = try arguments.number("--minor")
+        filter.strength = try arguments.number("--rssi", Int8.self).map(Int64.init)
+        let recency = try arguments.interval("--recent") ?? defaultRecency
+        let source = arguments["--source"]
+        if source == nil, arguments.has("--config") { throw arguments.usage("--config goes with --source") }
+        let connection = try source == nil ? connect(arguments["--socket"]) : nil
+        let isTable = !arguments.has("--json") && isatty(STDOUT_FILENO) == 1
+        let view = ScanView(
+            filter, isTable: isTable, isJSON: arguments.has("--json"),
+            table: ScanTable(
+                title: "beacond scan \(source ?? (connection == nil ? "hci:0" : "through the daemon"))",
+                recency: recency, formats: ConfigurationLoading.builtinFormats))
+        let loop = try CommandLoop(duration: duration, tickEvery: redrawInterval)
+        defer { view.end() }
+        if let connection {
+            try watch(connection, duration, loop, view)
+        } else {
+            try listen(to: source ?? "hci:0", arguments["--config"], loop, view)
+        }
+        if let failure = view.failure { throw failure }
+        return .success
+    }
+
+    /// nil when no daemon runs and none was named.
+    private static func connect(_ path: String?) throws(CommandError) -> ControlConnection? {
+        do { return try ControlConnection(path: path) } catch {
+            if path == nil, case .noDaemon = error { return nil }
+            throw CommandError(error)
+        }
+    }
+
+    /// Shows what the daemon sees.
+    private static func watch(
+        _ connection: ControlConnection, _ duration: TimeInterval, _ loop: CommandLoop, _ view: ScanView
+    ) throws(CommandError) {
+        var failure: ControlConnection.Failure?
+        func ask() throws(ControlConnection.Failure) {
+            try connection.send("watch") { writer in
+                writer.key("duration")
+                // A moment more, so that it is this side that ends first; an hour is the most that one request can have,
+                // and then comes another.
+                writer.string("\(min(duration.milliseconds + 1000, 3_600_000))ms")
+            }
+        }
+        do { try ask() } catch { throw CommandError(error) }
+        do {
+            _ = try loop.loop.add(connection.descriptor) {
+                guard let lines = connection.receive() else {
+                    failure = .lost("the daemon ended")
+                    return loop.stop()
+                }
+                for line in lines {
+                    guard let answer = try? Document(line).root else { continue }
+                    if let reason = answer["error"]?.text {
+                        failure = .refused(reason)
+                        return loop.stop()
+                    }
+                    guard let event = answer["event"] else {
+                        do throws(ControlConnection.Failure) { try ask() } catch {
+                            failure = error
+                            return loop.stop()
+                        }
+                        continue
+                    }
+                    // The event is the last member: its text goes up to the brace of the line.
+                    view.take(Array(line[event.place.offset..<line.count - 1]), event)
+                    if view.failure != nil { return loop.stop() }
+                }
+                view.flush()
+            }
+        } catch { throw CommandError(.failure, error.description) }
+        try loop.run(tick: { view.draw() })
+        if let failure { throw CommandError(failure) }
+    }
+
+    /// Opens the source and shows what comes.
+    private static func listen(
+        to source: String, _ path: String?, _ loop: CommandLoop, _ view: ScanView
+    ) throws(CommandError) {
+        let names = NameTable()
+        var configuration =
+            if let path { try ConfigurationLoading.load(path: path, names: names) } else {
+                try ConfigurationLoading.defaults(names: names)
+            }
+        configuration.sources = [source]
+        let session: SourceSession
+        do throws(AgentError) {
+            session = try SourceSession(
+                configuration, names: names,
+                .events { line in
+                    guard let event = try? Document(line).root else { return }
+                    view.take(line, event)
+                })
+        } catch { throw CommandError(error) }
+        defer { session.stop() }
+        do { try session.start(in: loop.loop) } catch { throw CommandError(.failure, error.description) }
+        try loop.run(
+            deadline: { session.hasEnded || view.failure != nil ? .zero : session.nextDeadline },
+            due: {
+                session.advance()
+                view.flush()
+                if session.hasEnded || view.failure != nil { loop.stop() }
+            }, tick: { view.draw() })
+        if let failure = session.failure { throw CommandError(.noRadio, failure) }
+    }
+}
+
+/// Where the events of a scan are shown.
+private final class ScanView {
+    private let filter: ScanFilter
+    private let isTable: Bool
+    private let isJSON: Bool
+    private var table: ScanTable
+    private var output = ScanOutput()
+    private var isDrawn = false
+    /// The output could not be written.
+    private(set) var failure: CommandError?
+
+    init(_ filter: ScanFilter, isTable: Bool, isJSON: Bool, table: ScanTable) {
+        self.filter = filter
+        self.isTable = isTable
+        self.isJSON = isJSON
+        self.table = table
+    }
+
+    /// - Parameters:
+    ///   - line: the event as JSON.
+    ///   - event: the same, read.
+    func take(_ line: [UInt8], _ event: Node) {
+        let isOfBeacon = event["format"] != nil
+        guard !isOfBeacon || filter.includes(event) else { return }
+        let now = Clock.now
+        table.take(event, at: now)
+        if isJSON {
+            output.append(line)
+        } else if !isTable, isOfBeacon {
+            output.append(table.line(event))
+        }
+    }
+
+    func draw() {
+        guard isTable else { return }
+        let size = Terminal.size(of: STDOUT_FILENO) ?? (columns: 80, rows: 24)
+        isDrawn = true
+        write(Array(table.frame(at: Clock.now, columns: size.columns, rows: size.rows).utf8))
+    }
+
+    func flush() {
+        guard !output.bytes.isEmpty else { return }
+        write(output.take())
+    }
+
+    func end() {
+        flush()
+        guard isTable else { return }
+        draw()
+        write(Array(ScanTable.ending.utf8))
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        do throws(CommandError) { try StandardOutput.write(bytes) } catch { failure = failure ?? error }
+    }
+}
+
+/// Lines that wait to be written together.
+private struct ScanOutput {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func append(_ line: [UInt8]) {
+        bytes += line
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    mutating func take() -> [UInt8] {
+        defer { bytes.removeAll(keepingCapacity: true) }
+        return bytes
+    }
+}
