@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BeaconFormats
 public import BeaconModel
 public import LinuxIO
 import Presence

@@ -81,10 +81,7 @@ import Testing
                         advertisement: .iBeacon(uuid: uuid, major: 1, minor: 1), interval: .milliseconds(100),
                         visits: [seconds(10)..<seconds(40)])
                 ]))
-        let road = Road(
-            decoder: SightingDecoder(decoder),
-            presence: PresenceEngine(
-                settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions))
+        var road = Road(configuration)
         var demands = ScanDemands(configuration)
         var changes: [(time: MonotonicTime, profile: String?)] = []
         func note(_ time: MonotonicTime) {
