@@ -62,7 +62,7 @@ public struct ScanProfilePlan: Sendable {
     }
 
     /// Whether the intervals beat, so that the beacon takes much longer than its share of the time.
-    public var beats: Bool { beatFactor.map { $0 >= HitModel.beat } ?? true }
+    public var beats: Bool { beatFactor.map { $0 >= HitModel.beat } ?? false }
 
     /// A quantile of 99 % of this many beacons has a standard error of 1.5 %.
     private static let usualBeacons = 20_000

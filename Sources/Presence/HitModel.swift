@@ -90,35 +90,36 @@ public struct HitModel: Sendable {
     }
 
     /// The time until 99 of 100 are heard, relative to that of a radio with the same pauses that would hear as many
-    /// events without any order: about 1 when the intervals do not beat, more when the beacon hides between the windows;
-    /// nil when it is too long to be told.
+    /// events without any order: about 1 when the intervals do not beat, more when the beacon hides between the windows,
+    /// infinite when it hides for longer than it was followed; nil when that radio would take too long as well.
     ///
     /// - Parameter times: what ``firstHeard(until:)`` gave.
     public func beatFactor(_ times: HearingTimes) -> Double? {
-        guard let time = times.quantile(0.99) else { return nil }
         let unbroken = HearingPhases(ScanPattern(window: pattern.window, interval: pattern.interval), beacon).chance
+        guard unbroken > 0 else { return nil }
         var unheard: [Double] = []
         while (unheard.last ?? 1) > 0.01, unheard.count < PhaseChain.maximumEvents {
             unheard.append((unheard.last ?? 1) * (1 - unbroken))
         }
         let even = HearingTimes(unheard: unheard, lead: .zero, spread: beacon.interval, step: beacon.meanStep)
-        guard let listening = even.quantile(0.99) else { return nil }
-        guard let burst = pattern.burst else { return time.seconds / listening.seconds }
-        let pauses = (listening.seconds / burst.on.seconds).rounded(.up)
-        return time.seconds / (listening.seconds + pauses * burst.off.seconds)
+        guard var expected = even.quantile(0.99)?.seconds else { return nil }
+        if let burst = pattern.burst { expected += (expected / burst.on.seconds).rounded(.up) * burst.off.seconds }
+        if let time = times.quantile(0.99) { return time.seconds / expected }
+        return expected < Double(times.unheard.count) * beacon.meanStep.seconds ? .infinity : nil
     }
 
     /// The exit time that a silence of a present beacon exceeds at most `rate` times a second, in listening time as
     /// presence counts it; nil when it is too long to be told.
     ///
     /// It knows only what follows from the radio's schedule and an even loss. Real beacons pause for reasons of their
-    /// own, so it is a lower bound of what to configure.
+    /// own, so it is a lower bound of what to configure. Whatever the rate, at most one silence in a hundred is longer:
+    /// for a beacon that is hardly ever heard the rate alone would allow to lose it after each time.
     ///
     /// - Parameter rate: false exits of one beacon a second, more than 0.
     public func exitTime(falseExits rate: Double) -> TimeInterval? {
         guard chance > 0, rate > 0 else { return nil }
         // Of all silences between two events that are heard.
-        let share = min(1, rate * beacon.meanStep.seconds / chance)
+        let share = min(0.01, rate * beacon.meanStep.seconds / chance)
         guard let burst = pattern.burst else {
             guard let count = chain.unheard(from: .heard, until: share).firstIndex(where: { $0 <= share }) else {
                 return nil

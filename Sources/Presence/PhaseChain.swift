@@ -105,7 +105,7 @@ struct PhaseChain: Sendable {
     /// No distribution is followed further: about three days of a beacon with an interval of a second.
     static let maximumEvents = 250_000
     /// Nor further than this many cells times events, some seconds of a small computer.
-    private static let maximumWork = 2_000_000_000
+    private static let maximumWork = 1_000_000_000
 
     /// For each cell of the cycle, the chance that an event that begins there is not heard.
     let missed: [Double]

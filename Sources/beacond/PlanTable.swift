@@ -28,7 +28,7 @@ struct PlanTable {
                 "\(Self.decimal(share * 100, 5)) %",
             ] + Self.words(plan.firstHeard) + (simulated.map(Self.words) ?? [])
                 + [
-                    plan.beatFactor.map { Self.decimal($0, 1) } ?? "-", Self.word(plan.exitTime),
+                    plan.beatFactor.map { $0.isFinite ? Self.decimal($0, 1) : "inf" } ?? "-", Self.word(plan.exitTime),
                     plan.limits.map(\.rawValue).joined(separator: " "),
                 ])
     }
