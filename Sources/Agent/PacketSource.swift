@@ -7,7 +7,7 @@ protocol PacketReceiver: AnyObject {
     func packet(_ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name)
     func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name)
     func state(_ state: Event.AdapterState, at time: MonotonicTime, of adapter: Name)
-    /// The source failed for good, and why.
+    /// Why the source is not well, in a line for the log.
     func failure(_ reason: String, of adapter: Name)
 }
 

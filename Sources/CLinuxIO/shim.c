@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 int clinuxio_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, int timeout_ms) {
@@ -86,3 +87,7 @@ int clinuxio_unsent(int descriptor) {
     int count = 0;
     return ioctl(descriptor, SIOCOUTQ, &count) < 0 ? -1 : count;
 }
+
+const int clinuxio_hardware_flow_control = (int)CRTSCTS;
+
+int clinuxio_claim_terminal(int descriptor) { return ioctl(descriptor, TIOCEXCL); }

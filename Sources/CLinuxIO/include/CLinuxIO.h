@@ -45,3 +45,9 @@ void clinuxio_thread_set_name(const char *name);
 /// Bytes that wait unread in a descriptor (FIONREAD) or unsent (TIOCOUTQ), -1 with errno.
 int clinuxio_unread(int descriptor);
 int clinuxio_unsent(int descriptor);
+
+/// The flag of RTS/CTS flow control in `c_cflag` (CRTSCTS, whose spelling Swift does not import).
+extern const int clinuxio_hardware_flow_control;
+
+/// Keeps others from opening a terminal (TIOCEXCL); -1 with errno.
+int clinuxio_claim_terminal(int descriptor);
