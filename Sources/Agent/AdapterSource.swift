@@ -9,6 +9,7 @@ import Scanner
 final class AdapterSource: PacketSource {
     private let scanner: AdapterScanner
     private let adapter: Name
+    private var told: Event.AdapterState?
 
     init(_ scanner: AdapterScanner, adapter: Name) {
         self.scanner = scanner
@@ -53,6 +54,9 @@ final class AdapterSource: PacketSource {
             case .absent, .blind, .failed, .ended: receiver.activity(.blind, at: now, of: adapter)
             case .starting, .scanning: break
             }
+            // Another reason for the same state is a matter for the log alone.
+            guard state != told else { return }
+            told = state
             receiver.state(state, at: now, of: adapter)
         }
     }

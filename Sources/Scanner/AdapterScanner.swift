@@ -85,10 +85,10 @@ public final class AdapterScanner {
     /// - Throws: when it cannot be opened and waiting will not help; else it is tried again from ``start(at:_:)`` on.
     public init(_ port: any ControllerPort, parameters: ScanParameters?) throws(PortError) {
         self.port = port
-        do { slot = try DescriptorSlot() } catch { throw PortError(.hopeless, error.description) }
+        do { slot = try DescriptorSlot() } catch { throw PortError(.unusable, error.description) }
         bringUp = ScanBringUp(parameters, isExclusive: port.isExclusive)
         do { channel = try port.open() } catch {
-            if error.cause == .hopeless { throw error }
+            if error.isHopeless { throw error }
             openError = error
         }
     }
@@ -183,8 +183,9 @@ extension AdapterScanner {
                 ladder.heard(at: now)
             }
             packet(octets, now + TimeInterval(nanoseconds: -age.nanoseconds))
-        } else if let event = ControllerEvent(octets) {
-            perform(bringUp.received(event), at: now, change)
+        } else if octets.count > 1, octets[0] == PacketType.event.rawValue {
+            let action = bringUp.received(ControllerEvent(octets), credits: ControllerEvent.credits(octets))
+            perform(action, at: now, change)
         } else if let command = Command(packet: octets) {
             guard bringUp.isUndone(by: command) else { return }
             counts.stolenScans += 1

@@ -120,19 +120,16 @@ public struct ScanBringUp: Sendable {
 
     // MARK: What the controller says
 
-    public mutating func received(_ event: ControllerEvent) -> Action {
+    /// - Parameter credits: how many commands the controller has room for, when it said so.
+    public mutating func received(_ event: ControllerEvent?, credits: UInt8? = nil) -> Action {
+        if let credits { self.credits = credits }
+        // On the raw channel the answers to other programs' commands arrive too.
         switch event {
-        case .commandComplete(let opcode, let status, let parameters, let credits):
-            // On the raw channel the answers to other programs' commands arrive too.
-            let isOurs = opcode == inFlight && held == nil
-            self.credits = credits
-            return isOurs ? answered(opcode, status, parameters) : release()
-        case .commandStatus(let opcode, let status, let credits):
-            let isOurs = opcode == inFlight && held == nil && status != .success
-            self.credits = credits
-            return isOurs ? answered(opcode, status, []) : release()
-        case .credits(let credits):
-            self.credits = credits
+        case .commandComplete(let opcode, let status, let parameters) where opcode == inFlight && held == nil:
+            return answered(opcode, status, parameters)
+        case .commandStatus(let opcode, let status) where opcode == inFlight && held == nil && status != .success:
+            return answered(opcode, status, [])
+        case .commandComplete, .commandStatus, nil:
             return release()
         case .hardwareError(let code):
             let code = String(code, radix: 16)

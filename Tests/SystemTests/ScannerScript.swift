@@ -42,7 +42,7 @@ final class ScriptedPort: ControllerPort {
         var pair: [Int32] = [0, 0]
         let type =
             Int32(kind == .stream ? SOCK_STREAM.rawValue : SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        guard unsafe socketpair(AF_UNIX, type, 0, &pair) == 0 else { throw PortError(.hopeless, "socketpair") }
+        guard unsafe socketpair(AF_UNIX, type, 0, &pair) == 0 else { throw PortError(.unusable, "socketpair") }
         script = FileDescriptor(owning: pair[1])
         openCount += 1
         return PacketChannel(FileDescriptor(owning: pair[0]), kind: kind)

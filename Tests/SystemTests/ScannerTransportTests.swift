@@ -155,6 +155,27 @@ import Testing
         #expect(reason.hasPrefix("127.0.0.1:1: ") || reason.hasPrefix("tcp:127.0.0.1:1: "), "\(reason)")
     }
 
+    @Test func theKernelTellsWhenAPacketCame() throws {
+        var pair: [Int32] = [0, 0]
+        let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        try #require(unsafe socketpair(AF_UNIX, type, 0, &pair) == 0)
+        var on: Int32 = 1
+        try #require(unsafe setsockopt(pair[0], SOL_SOCKET, SO_TIMESTAMP, &on, 4) == 0)
+        let far = FileDescriptor(owning: pair[1])
+        var channel = PacketChannel(FileDescriptor(owning: pair[0]), kind: .exclusive)
+        _ = try far.write([4, 0x10, 1, 0])
+        usleep(50_000)
+        var packet = [UInt8](repeating: 0, count: PacketChannel.packetCapacity)
+        guard case .packet(let count, let age) = try channel.receive(into: &packet) else {
+            Issue.record("no packet")
+            return
+        }
+        #expect(count == 4)
+        #expect(age >= .milliseconds(49) && age <= .seconds(1), "\(age)")
+        #expect(channel.droppedCount == 0)
+        #expect(try channel.receive(into: &packet) == .nothing)
+    }
+
     /// Octets in pieces of any size, between packets of every kind: what comes out is what went in.
     @Test(arguments: [UInt64(1), 2, 3, 4]) func theFramerFindsEveryPacket(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
