@@ -309,11 +309,19 @@ extension AdapterScanner {
                 case nil: phaseDue = now + Self.powerInterval
                 case .success: try open(at: now, change)
                 case .failure(let error):
-                    let cure = error.code == ERFKILL ? "rfkill unblock bluetooth" : "it needs CAP_NET_ADMIN"
-                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error); \(cure)")
+                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(cure(error))")
                 }
             }
         } catch { absent(error, at: now, change) }
+    }
+
+    private func cure(_ error: SystemError) -> String {
+        switch error.code {
+        case ERFKILL: "; rfkill unblock bluetooth"
+        case EPERM, EACCES: "; bluetoothctl power on, or give the program CAP_NET_ADMIN"
+        case ETIMEDOUT: "; the controller hangs, unplug it if this goes on"
+        default: ""
+        }
     }
 
     private func open(at now: MonotonicTime, _ change: (Change) -> Void) throws(PortError) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BeaconModel
 import CBluetooth
 import Glibc
 public import LinuxIO
@@ -27,6 +28,9 @@ public final class SystemPort: ControllerPort {
     private var index: UInt16?
     /// Its address, by which it is found again when it comes back under another index.
     private var address: UInt64?
+    private var missingSince: MonotonicTime?
+    /// An adapter that is away for longer was replaced, and the one that has its index is taken.
+    private static let loyalty = TimeInterval.seconds(60)
     private var powerCycle: PowerCycle?
 
     public init(_ specification: ControllerSpecification) {
@@ -74,14 +78,24 @@ public final class SystemPort: ControllerPort {
     private func bound(
         _ adapter: ControllerSpecification.Adapter, channel: Int32
     ) throws(SystemError) -> FileDescriptor {
-        let known = try address.flatMap { (address) throws(SystemError) in try LocalAdapter.index(of: .address(address))
-        }
-        index = if let known { known } else { try LocalAdapter.index(of: adapter) }
+        index = try find(adapter)
         guard let index else { throw SystemError("ioctl", name, code: ENODEV) }
         let socket = try taken(index, channel: channel)
         // An adapter that is still being set up has no address yet.
         if let found = LocalAdapter.state(of: index)?.address, found != 0 { address = found }
         return socket
+    }
+
+    /// The adapter's index now: by its address once that is known, because another one may have taken the index.
+    private func find(_ adapter: ControllerSpecification.Adapter) throws(SystemError) -> UInt16? {
+        guard let address else { return try LocalAdapter.index(of: adapter) }
+        if let index = try LocalAdapter.index(of: .address(address)) {
+            missingSince = nil
+            return index
+        }
+        let since = missingSince ?? Clock.now
+        missingSince = since
+        return Clock.now - since < Self.loyalty ? nil : try LocalAdapter.index(of: adapter)
     }
 
     private func taken(_ index: UInt16, channel: Int32) throws(SystemError) -> FileDescriptor {

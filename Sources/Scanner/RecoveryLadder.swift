@@ -37,6 +37,9 @@ public struct RecoveryLadder: Sendable {
     public static let minimumSilence = TimeInterval.seconds(30)
     /// And no later: a radio that is dead should be noticed within a minute and a half.
     public static let maximumSilence = TimeInterval.seconds(90)
+    /// In a busy room the controller is asked after this much silence whether it still answers. That is harmless, and a
+    /// controller that hangs is found before anybody is taken to have left.
+    public static let earlyProbe = TimeInterval.seconds(5)
     /// Silence is this many times the longest gap of the last minutes.
     private static let gapFactor: Int64 = 20
     /// Gaps are remembered for one to two of these.
@@ -81,6 +84,7 @@ public struct RecoveryLadder: Sendable {
     private var resets: [MonotonicTime] = []
     /// Pause factor of restarts in a quiet room: each that changes nothing doubles it.
     private var patience: Int64 = 1
+    private var hasProbedEarly = false
     private var strikes = 0
     private var scanningSince: MonotonicTime?
     private var planned: (action: Action, due: MonotonicTime)?
@@ -114,7 +118,7 @@ public struct RecoveryLadder: Sendable {
         if phase == .probing { phase = .listening }
         // The pause itself was no gap of the room.
         lastHeard = nil
-        nextCheck = phase == .restarted ? time + Self.silenceAfterRestart : silentSince + silence
+        nextCheck = phase == .restarted ? time + Self.silenceAfterRestart : firstCheck
     }
 
     /// The scan was stopped because nobody wants it.
@@ -130,7 +134,7 @@ public struct RecoveryLadder: Sendable {
         if let lastHeard { note(gap: time - lastHeard, at: time) }
         lastHeard = time
         silentSince = time
-        if phase != .listening || patience != 1 || isExhausted || trial != .over { settle(at: time) }
+        if phase != .listening || hasProbedEarly || patience != 1 || isExhausted || trial != .over { settle(at: time) }
         rateCount += 1
         if time - rateSince >= Self.rateWindow {
             if rateCount > Int((time - rateSince).milliseconds / 1000) { busyAt = time }
@@ -143,6 +147,10 @@ public struct RecoveryLadder: Sendable {
     public mutating func probeAnswered(at time: MonotonicTime, usesExtendedCommands: Bool) -> Action {
         guard phase == .probing else { return .none }
         phase = .listening
+        guard time >= silentSince + silence else {
+            nextCheck = silentSince + silence
+            return .none
+        }
         if trial == .running || trial == .notYet && usesExtendedCommands, mayReset(at: time) {
             let action = trial == .running ? Action.resetToExtended : .resetToLegacy
             trial = trial == .running ? .over : .running
@@ -206,11 +214,12 @@ public struct RecoveryLadder: Sendable {
             nextCheck = .distantFuture
             return .none
         case .listening:
-            let limit = silentSince + silence
+            let limit = firstCheck
             guard limit <= time else {
                 nextCheck = limit
                 return .none
             }
+            hasProbedEarly = true
             phase = .probing
             nextCheck = .distantFuture
             return .probe
@@ -236,6 +245,11 @@ public struct RecoveryLadder: Sendable {
         return TimeInterval(nanoseconds: min(usual * patience, Self.longestPause.nanoseconds))
     }
 
+    /// When the controller is asked first.
+    private var firstCheck: MonotonicTime {
+        silentSince + (wasBusy && !hasProbedEarly ? min(Self.earlyProbe, silence) : silence)
+    }
+
     private mutating func note(gap: TimeInterval, at time: MonotonicTime) {
         if time - gapsSince >= Self.gapMemory {
             longestGapBefore = longestGap
@@ -251,9 +265,10 @@ public struct RecoveryLadder: Sendable {
         guard phase != .idle else { return }
         phase = .listening
         patience = 1
+        hasProbedEarly = false
         isExhausted = false
         trial = .over
-        nextCheck = min(nextCheck, time + silence)
+        nextCheck = min(nextCheck, firstCheck)
     }
 
     private mutating func plan(_ action: Action, after pause: TimeInterval, at time: MonotonicTime) -> Action {

@@ -100,9 +100,27 @@ import Testing
         world.pass(to: .zero + .seconds(120), hearing: .milliseconds(50))
         let last = world.now
         world.pass(to: last + .seconds(60))
-        #expect(world.actions.map(\.action) == [.probe, .restart, .reset])
+        #expect(world.actions.map(\.action) == [.probe, .probe, .restart, .reset])
         world.pass(to: last + .seconds(86_400))
         #expect(world.count(.reset) <= 2, "people went home")
+    }
+
+    @Test func aControllerThatHangsInABusyRoomIsFoundBeforeAnybodyLeaves() {
+        var world = started()
+        world.pass(to: .zero + .seconds(120), hearing: .milliseconds(50))
+        world.answersProbes = false
+        world.pass(to: world.now + .seconds(8))
+        #expect(world.actions.map(\.action) == [.probe, .reset])
+    }
+
+    @Test func aBusyRoomThatGoesOnIsAskedNothing() {
+        var world = started()
+        for _ in 0..<100 {
+            world.pass(to: world.now + .seconds(20), hearing: .milliseconds(50))
+            // The gap of a slow moment.
+            world.pass(to: world.now + .seconds(4))
+        }
+        #expect(world.actions.isEmpty)
     }
 
     @Test func aDeadControllerIsResetWithinTheBudgetOfEachHour() {
