@@ -86,6 +86,12 @@ extension AdapterSocket {
         guard unsafe setsockopt(number, SOL_HCI, HCI_FILTER, &filter, size) == 0 else {
             throw SystemError("setsockopt", "hci\(index)")
         }
+        // Without CAP_NET_RAW the kernel gives the socket, takes what it forbids out of the filter, and refuses every
+        // command of use later.
+        var length = size
+        guard unsafe getsockopt(number, SOL_HCI, HCI_FILTER, &filter, &length) == 0,
+            filter.type_mask & 1 << HCI_COMMAND_PKT != 0
+        else { throw SystemError("setsockopt", "hci\(index)", code: EPERM) }
     }
 
     static func explain(_ error: SystemError, _ name: String, isExclusive: Bool) -> PortError {

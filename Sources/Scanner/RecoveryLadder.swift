@@ -55,7 +55,8 @@ public struct RecoveryLadder: Sendable {
     public static let longestPause = TimeInterval.seconds(600)
     /// After so long without a fault the faults before are forgotten.
     private static let healthyTime = TimeInterval.seconds(600)
-    /// More than one report a second, over this time, is a busy room.
+    /// A room is busy with more than this many reports within ``rateWindow``: more than one a second.
+    private static let busyCount = 10
     private static let rateWindow = TimeInterval.seconds(10)
     /// How long before the silence the room must have been busy.
     private static let busyMemory = TimeInterval.seconds(60)
@@ -136,8 +137,12 @@ public struct RecoveryLadder: Sendable {
         silentSince = time
         if phase != .listening || hasProbedEarly || patience != 1 || isExhausted || trial != .over { settle(at: time) }
         rateCount += 1
-        if time - rateSince >= Self.rateWindow {
-            if rateCount > Int((time - rateSince).milliseconds / 1000) { busyAt = time }
+        let isBusy = rateCount > Self.busyCount
+        if isBusy {
+            busyAt = time
+            if phase == .listening { nextCheck = min(nextCheck, firstCheck) }
+        }
+        if isBusy || time - rateSince >= Self.rateWindow {
             rateSince = time
             rateCount = 0
         }
