@@ -309,6 +309,7 @@ extension AdapterScanner {
                 case nil: phaseDue = now + Self.powerInterval
                 case .success: try open(at: now, change)
                 case .failure(let error):
+                    wasSwitchedOn = false
                     throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(cure(error))")
                 }
             }
