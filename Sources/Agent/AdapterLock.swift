@@ -90,7 +90,7 @@ public final class AdapterLocks {
     /// - Parameter sources: captures and scenarios among them need no lock; what is no source is left to whoever opens it.
     public init(_ sources: [String]) throws(AgentError) {
         for text in sources {
-            guard let source = try? SourceSpecification(text), case .adapter = source else { continue }
+            guard let source = try? SourceSpecification(text), case .controller = source else { continue }
             do { held.append(Lock(try AdapterLock(source.adapterName, for: .scanning))) } catch {
                 throw .busy(error.description)
             }

@@ -3,57 +3,61 @@
 import BeaconModel
 import HCI
 import LinuxIO
-import Presence
 import Scanner
 
-/// A local adapter as a source of packets.
+/// A controller as a source of packets.
 final class AdapterSource: PacketSource {
     private let scanner: AdapterScanner
-    private let activity: RadioActivity
     private let adapter: Name
-    /// When a failed adapter is tried again.
-    private var retry = MonotonicTime.distantFuture
+    private var told: Event.AdapterState?
 
-    /// Between two tries to get a failed controller going again.
-    private static let retryInterval = TimeInterval.seconds(10)
-
-    init(_ scanner: AdapterScanner, _ pattern: ScanPattern, adapter: Name) {
+    init(_ scanner: AdapterScanner, adapter: Name) {
         self.scanner = scanner
         self.adapter = adapter
-        activity = .scanning(window: pattern.window, interval: pattern.interval)
     }
 
     var descriptor: Int32? { scanner.descriptor }
-    var nextDeadline: MonotonicTime { min(scanner.deadline, retry) }
+    var nextDeadline: MonotonicTime { scanner.deadline }
     var hasEnded: Bool { false }
 
     func start(at now: MonotonicTime, _ receiver: any PacketReceiver) {
         receiver.activity(.blind, at: now, of: adapter)
-        receiver.state(.starting, at: now, of: adapter)
         scanner.start(at: now) { changed($0, now, receiver) }
     }
 
     func advance(to now: MonotonicTime, _ receiver: any PacketReceiver) {
-        scanner.receive(at: now, packet: { receiver.packet($0, at: now, from: adapter) }) { changed($0, now, receiver) }
-        scanner.timerFired(at: now) { changed($0, now, receiver) }
-        if retry <= now {
-            retry = .distantFuture
-            scanner.start(at: now) { changed($0, now, receiver) }
+        scanner.advance(to: now) {
+            receiver.packet($0, at: $1, from: adapter)
+        } _: {
+            changed($0, now, receiver)
         }
+    }
+
+    func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver) {
+        scanner.use(parameters, at: now) { changed($0, now, receiver) }
     }
 
     func stop() { scanner.stop() }
 
     private func changed(_ change: AdapterScanner.Change, _ now: MonotonicTime, _ receiver: any PacketReceiver) {
         switch change {
-        case .scanning:
-            receiver.activity(activity, at: now, of: adapter)
-            receiver.state(.scanning, at: now, of: adapter)
-        case .failed(let reason):
-            retry = now + Self.retryInterval
-            receiver.failure(reason, of: adapter)
-            receiver.activity(.blind, at: now, of: adapter)
-            receiver.state(.blind, at: now, of: adapter)
+        case .activity(let parameters):
+            let activity = parameters.map {
+                RadioActivity.scanning(
+                    window: TimeInterval(nanoseconds: $0.window.nanoseconds),
+                    interval: TimeInterval(nanoseconds: $0.interval.nanoseconds))
+            }
+            receiver.activity(activity ?? .paused, at: now, of: adapter)
+        case .state(let state, let reason):
+            if let reason { receiver.failure(reason, of: adapter) }
+            switch state {
+            case .absent, .blind, .failed, .ended: receiver.activity(.blind, at: now, of: adapter)
+            case .starting, .scanning: break
+            }
+            // Another reason for the same state is a matter for the log alone.
+            guard state != told else { return }
+            told = state
+            receiver.state(state, at: now, of: adapter)
         }
     }
 }

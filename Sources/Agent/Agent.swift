@@ -3,6 +3,7 @@
 import BeaconFormats
 public import BeaconModel
 import Glibc
+import HCI
 public import LinuxIO
 import Presence
 public import SinkKit
@@ -67,6 +68,14 @@ public final class Agent {
     private(set) var adapterStates = AdapterStates()
     private(set) var beginning = MonotonicTime.zero
 
+    /// Who wants the radios; looked at again when that may have changed.
+    private var demands: ScanDemands
+    private var nextDemand = MonotonicTime(nanoseconds: .min)
+    /// What the sources were told to do.
+    private var parametersInForce: ScanParameters?
+    /// The demand of those who watch through the control socket.
+    private var watching: ScanDemands.Holder?
+
     private var end = MonotonicTime.distantFuture
     private var nextHousekeeping = MonotonicTime.zero
     private var nextWatchdog = MonotonicTime.distantFuture
@@ -109,6 +118,9 @@ public final class Agent {
             gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
             store: store, onFinished: { [finished] in finished.event.signal() })
         sinks = SinkSet(context)
+        demands = ScanDemands(configuration)
+        // What the sources begin with.
+        parametersInForce = configuration.scan.monitoring.parameters
         road = Road(configuration)
     }
 
@@ -122,7 +134,11 @@ public final class Agent {
             end = setup.duration.map { beginning + $0 } ?? .distantFuture
             nextWatchdog = notify.watchdogInterval.map { beginning + $0 } ?? .distantFuture
             notify.ready()
-            try loop.run(prepare: { nextDeadline }, timer: { timerFired() })
+            try loop.run(
+                prepare: {
+                    followDemand()
+                    return nextDeadline
+                }, timer: { timerFired() })
         } catch { throw .system(error) }
         stop()
     }
@@ -152,7 +168,7 @@ public final class Agent {
     }
 
     private var nextDeadline: MonotonicTime {
-        var decision = road.nextDeadline
+        var decision = min(road.nextDeadline, nextDemand)
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
@@ -169,6 +185,22 @@ public final class Agent {
         if machine >= nextWatchdog { feedWatchdog(machine) }
         if machine >= nextHousekeeping { keepHouse(machine) }
         if machine >= end || sources.allSatisfy(\.hasEnded) { loop.stop() }
+    }
+
+    /// Has the radios do what is wanted of them now.
+    private func followDemand() {
+        if let control, control.isWatched != (watching != nil) {
+            if let holder = watching { demands.release(holder) }
+            watching = control.isWatched ? demands.holdTimed(.continuous, until: .distantFuture) : nil
+            nextDemand = MonotonicTime(nanoseconds: .min)
+        }
+        let now = self.now
+        guard nextDemand <= now else { return }
+        let directive = demands.directive(at: now)
+        nextDemand = directive.until
+        guard directive.parameters != parametersInForce else { return }
+        parametersInForce = directive.parameters
+        for source in sources { source.use(directive.parameters, at: now, self) }
     }
 
     /// Fed while the loop turns, which it does as this is called, and the store's writer does. A dead broker or a dead
@@ -227,6 +259,9 @@ public final class Agent {
             log.level = configuration.logLevel
             road.reconfigure(configuration, at: now) { deliver($0) }
             try change(configuration)
+            demands.reconfigure(configuration)
+            road.forEachState(at: now) { demands.follow($0) }
+            nextDemand = now
             if configuration.sources != setup.configuration.sources {
                 log(.warning, "the sources have changed; they are opened at the next start")
             }
@@ -258,6 +293,11 @@ public final class Agent {
     private func deliver(_ event: borrowing Event) {
         var event = copy event
         timeline.stamp(&event)
+        if event.kind == .regionEnter || event.kind == .regionExit {
+            demands.follow(event)
+            // Not at once: the road is being walked. The loop looks before it waits.
+            nextDemand = MonotonicTime(nanoseconds: .min)
+        }
         sinks.offer(event)
         control?.offer(event)
     }

@@ -184,11 +184,12 @@ extension AgentConfigurationKeys {
     private static let exitTimes = TimeInterval.seconds(1) ... .seconds(7 * 86_400)
 
     /// Schemes of the sources that the program can open.
-    private static let schemes = ["hci", "btsnoop", "simulate"]
+    private static let schemes = ["hci", "user", "tcp", "unix", "serial", "btsnoop", "simulate"]
 
     private static let sourceRule = Shape.TextRule(
         maximumBytes: 4095, pattern: "^(\(schemes.joined(separator: "|"))):.",
-        expected: "a source such as \"hci:0\", \"btsnoop:FILE\" or \"simulate:FILE\"",
+        expected:
+            "a source such as \"hci:0\", \"tcp:HOST:PORT\", \"btsnoop:FILE\" or \"simulate:FILE\"",
         check: { source in
             schemes.contains { source.utf8.starts(with: "\($0):".utf8) && source.utf8.count > $0.utf8.count + 1 }
         })

@@ -17,13 +17,11 @@ struct OpenSources {
             let specification: SourceSpecification
             do { specification = try SourceSpecification(text) } catch { throw .configuration(error.description) }
             switch specification {
-            case .adapter(let index):
+            case .controller(let controller):
                 do {
-                    let socket = try AdapterSocket(index: index)
-                    sources.append(
-                        AdapterSource(
-                            AdapterScanner(socket, parameters: configuration.scan.monitoring.parameters),
-                            configuration.scan.monitoring.pattern, adapter: names.intern(specification.adapterName)))
+                    let scanner = try AdapterScanner(
+                        SystemPort(controller), parameters: configuration.scan.monitoring.parameters)
+                    sources.append(AdapterSource(scanner, adapter: names.intern(specification.adapterName)))
                 } catch { throw .radio(error.description) }
             case .capture(let path):
                 guard configuration.sources.count == 1 else {

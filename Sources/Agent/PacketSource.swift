@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import HCI
 
 /// Takes what a source of packets hands out: the first room of the road.
 protocol PacketReceiver: AnyObject {
     func packet(_ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name)
     func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name)
     func state(_ state: Event.AdapterState, at time: MonotonicTime, of adapter: Name)
-    /// The source failed for good, and why.
+    /// Why the source is not well, in a line for the log.
     func failure(_ reason: String, of adapter: Name)
 }
 
@@ -23,11 +24,14 @@ protocol PacketSource: AnyObject {
     var descriptor: Int32? { get }
     /// Nothing will come any more.
     var hasEnded: Bool { get }
+    /// Listens in another way from now on; nil: not at all. Nothing to a source that is no radio.
+    func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver)
     /// Lets go of the radio.
     func stop()
 }
 
 extension PacketSource {
     var descriptor: Int32? { nil }
+    func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver) {}
     func stop() {}
 }

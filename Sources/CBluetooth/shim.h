@@ -5,7 +5,72 @@
 
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
-// Macros with a type inside, which Swift does not import.
-static const unsigned long cbluetooth_get_device_list = HCIGETDEVLIST;
-static const unsigned long cbluetooth_get_device_info = HCIGETDEVINFO;
+// What Swift cannot import: functions with variable arguments and macros of control messages. Thin forwards.
+
+/// Facts about an adapter (HCIGETDEVINFO); -1 with errno.
+static inline int cbluetooth_device_info(int socket, uint16_t index, struct hci_dev_info *info) {
+    memset(info, 0, sizeof *info);
+    info->dev_id = index;
+    return ioctl(socket, HCIGETDEVINFO, (void *)info);
+}
+
+/// The indices of at most `capacity` (16 or fewer) adapters (HCIGETDEVLIST); how many, -1 with errno.
+static inline int cbluetooth_device_list(int socket, uint16_t *indices, int capacity) {
+    struct {
+        struct hci_dev_list_req list;
+        struct hci_dev_req requests[HCI_MAX_DEV];
+    } answer;
+    memset(&answer, 0, sizeof answer);
+    answer.list.dev_num = HCI_MAX_DEV;
+    if (ioctl(socket, HCIGETDEVLIST, (void *)&answer) < 0) return -1;
+    int count = answer.list.dev_num < capacity ? answer.list.dev_num : capacity;
+    for (int index = 0; index < count; index++) indices[index] = answer.list.dev_req[index].dev_id;
+    return count;
+}
+
+/// Brings an adapter up (HCIDEVUP) or down (HCIDEVDOWN); -1 with errno.
+static inline int cbluetooth_device_power(int socket, uint16_t index, int up) {
+    return ioctl(socket, up ? HCIDEVUP : HCIDEVDOWN, (unsigned long)index);
+}
+
+/// Receives one packet and, where the kernel tells it, when it came: nanoseconds of CLOCK_REALTIME, else 0.
+static inline ssize_t cbluetooth_receive(int socket, void *octets, size_t capacity, int64_t *received) {
+    struct iovec vector = {octets, capacity};
+    union {
+        char room[128];
+        struct cmsghdr alignment;
+    } control;
+    struct msghdr message;
+    memset(&message, 0, sizeof message);
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.room;
+    message.msg_controllen = sizeof control.room;
+    *received = 0;
+    ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT);
+    if (count < 0) return count;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part != NULL; part = CMSG_NXTHDR(&message, part)) {
+        int raw = part->cmsg_level == SOL_HCI && part->cmsg_type == HCI_CMSG_TSTAMP;
+        int user = part->cmsg_level == SOL_SOCKET && part->cmsg_type == SO_TIMESTAMP;
+        if ((raw || user) && part->cmsg_len >= CMSG_LEN(sizeof(struct timeval))) {
+            struct timeval time;
+            memcpy(&time, CMSG_DATA(part), sizeof time);
+            *received = (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+        }
+    }
+    return count;
+}
+
+/// Packets that the kernel dropped because the receive buffer was full (SO_MEMINFO, SK_MEMINFO_DROPS); -1 with errno.
+static inline int64_t cbluetooth_drops(int socket) {
+    uint32_t numbers[9] = {0};
+    socklen_t length = sizeof numbers;
+    if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO, numbers, &length) < 0) return -1;
+    return length >= sizeof numbers ? (int64_t)numbers[8] : 0;
+}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 int clinuxio_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, int timeout_ms) {
@@ -89,10 +90,6 @@ int clinuxio_unsent(int descriptor) {
 
 int clinuxio_accept(int descriptor) { return accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
-int clinuxio_control(int descriptor, unsigned long request, void *argument) {
-    return ioctl(descriptor, request, argument);
-}
-
 int clinuxio_terminal_size(int descriptor, uint16_t *columns, uint16_t *rows) {
     struct winsize size;
     memset(&size, 0, sizeof size);
@@ -101,3 +98,7 @@ int clinuxio_terminal_size(int descriptor, uint16_t *columns, uint16_t *rows) {
     *rows = size.ws_row;
     return 0;
 }
+
+const int clinuxio_hardware_flow_control = (int)CRTSCTS;
+
+int clinuxio_claim_terminal(int descriptor) { return ioctl(descriptor, TIOCEXCL); }

@@ -104,8 +104,6 @@ extension Command {
 }
 
 extension Status {
-    /// The controller does not know the command.
-    public static let unknownCommand = Status(rawValue: 0x01)
     /// There is no such set of advertising.
     public static let unknownAdvertisingIdentifier = Status(rawValue: 0x42)
 }

@@ -5,6 +5,18 @@ public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public var rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// 7.3.1
+    public static let setEventMask = Opcode(rawValue: 0x0C01)
+    /// 7.3.2
+    public static let reset = Opcode(rawValue: 0x0C03)
+    /// 7.4.1
+    public static let readLocalVersionInformation = Opcode(rawValue: 0x1001)
+    /// 7.4.6
+    public static let readBDADDR = Opcode(rawValue: 0x1009)
+    /// 7.8.1
+    public static let leSetEventMask = Opcode(rawValue: 0x2001)
+    /// 7.8.3
+    public static let leReadLocalSupportedFeatures = Opcode(rawValue: 0x2003)
     /// 7.4.2
     public static let readLocalSupportedCommands = Opcode(rawValue: 0x1002)
     /// 7.8.10
@@ -18,6 +30,12 @@ public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConverti
 
     public var description: String {
         switch self {
+        case .setEventMask: "Set Event Mask"
+        case .reset: "Reset"
+        case .readLocalVersionInformation: "Read Local Version Information"
+        case .readBDADDR: "Read BD_ADDR"
+        case .leSetEventMask: "LE Set Event Mask"
+        case .leReadLocalSupportedFeatures: "LE Read Local Supported Features"
         case .readLocalSupportedCommands: "Read Local Supported Commands"
         case .leSetScanParameters: "LE Set Scan Parameters"
         case .leSetScanEnable: "LE Set Scan Enable"
@@ -48,6 +66,24 @@ public struct Command: Equatable, Sendable {
         ] + parameters
     }
 
+    /// The command in a packet with its H4 packet indicator in front; nil for other packets and those that are cut.
+    public init?(packet: Span<UInt8>) {
+        guard packet.count >= 4, packet[0] == PacketType.command.rawValue, packet.count >= 4 + Int(packet[3]) else {
+            return nil
+        }
+        opcode = Opcode(rawValue: packet.littleEndian16(at: 1))
+        parameters = (4..<4 + Int(packet[3])).map { packet[$0] }
+    }
+
+    /// LE Set Event Mask (7.8.1): advertising reports and, where the controller has them, the extended ones. Nothing
+    /// else, because nothing else is read.
+    public static func leSetEventMask(extendedReports: Bool) -> Command {
+        Command(.leSetEventMask, [0x02, extendedReports ? 0x10 : 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    /// Set Event Mask (7.3.1): the default, and LE Meta (bit 61), which the default leaves out.
+    public static let setEventMask = Command(.setEventMask, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x1F, 0, 0x20])
+
     /// LE Set Scan Parameters (7.8.10): own address public, no filter.
     public static func leSetScanParameters(_ parameters: ScanParameters) -> Command {
         Command(
@@ -61,12 +97,20 @@ public struct Command: Equatable, Sendable {
         Command(.leSetScanEnable, [isEnabled ? 1 : 0, 0])
     }
 
-    /// LE Set Extended Scan Parameters (7.8.64) on the 1M PHY: own address public, no filter.
-    public static func leSetExtendedScanParameters(_ parameters: ScanParameters) -> Command {
-        Command(
+    /// LE Set Extended Scan Parameters (7.8.64) on the 1M PHY and, if wanted, the Coded PHY: own address public, no
+    /// filter.
+    ///
+    /// The Coded PHY gets three times the interval and the window, as Linux itself asks for, because a packet takes up to
+    /// eight times as long there.
+    public static func leSetExtendedScanParameters(_ parameters: ScanParameters, onCodedPHY: Bool = false) -> Command {
+        let type: UInt8 = parameters.isActive ? 1 : 0
+        let interval = parameters.interval.slots
+        let window = parameters.window.slots
+        // 16,384 slots at most, so three times as many fit in 16 bits.
+        let coded = onCodedPHY ? [type] + littleEndian(interval * 3) + littleEndian(window * 3) : []
+        return Command(
             .leSetExtendedScanParameters,
-            [0, 0, 0x01, parameters.isActive ? 1 : 0] + littleEndian(parameters.interval.slots)
-                + littleEndian(parameters.window.slots))
+            [0, 0, onCodedPHY ? 0x05 : 0x01, type] + littleEndian(interval) + littleEndian(window) + coded)
     }
 
     /// LE Set Extended Scan Enable (7.8.65): no filter for duplicates, until disabled, without pauses.
@@ -90,6 +134,8 @@ public struct ScanParameters: Equatable, Sendable {
             slots = UInt16(max(4, min(16_384, nanoseconds / 625_000)))
         }
 
+        public var nanoseconds: Int64 { Int64(slots) * 625_000 }
+
         public static func < (left: Self, right: Self) -> Bool { left.slots < right.slots }
     }
 
@@ -112,7 +158,15 @@ public struct Status: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     public static let success = Status(rawValue: 0x00)
+    public static let unknownCommand = Status(rawValue: 0x01)
     public static let commandDisallowed = Status(rawValue: 0x0C)
+    public static let unsupportedFeature = Status(rawValue: 0x11)
+    public static let invalidParameters = Status(rawValue: 0x12)
+
+    /// Whether it says what the controller cannot do, as against what it would not do just now.
+    public var isLackOfSupport: Bool {
+        self == .unknownCommand || self == .unsupportedFeature || self == .invalidParameters
+    }
 
     public var description: String {
         switch rawValue {
@@ -122,40 +176,6 @@ public struct Status: RawRepresentable, Hashable, Sendable, CustomStringConverti
         case 0x11: "unsupported feature (0x11)"
         case 0x12: "invalid parameters (0x12)"
         default: "status 0x\(String(rawValue, radix: 16))"
-        }
-    }
-}
-
-/// An answer to a command, or another event that the driver of a controller minds.
-public enum ControllerEvent: Equatable, Sendable {
-    /// Command Complete (7.7.14), with the return parameters behind the status.
-    case commandComplete(Opcode, Status, parameters: [UInt8])
-    /// Command Status (7.7.15).
-    case commandStatus(Opcode, Status)
-    /// Hardware Error (7.7.16).
-    case hardwareError(code: UInt8)
-
-    /// nil for other events, and for those that are too short.
-    public init?(_ packet: Span<UInt8>) {
-        guard packet.count >= 3, packet[0] == PacketType.event.rawValue, packet.count >= 3 + Int(packet[2]) else {
-            return nil
-        }
-        let parameters = packet.extracting(3..<3 + Int(packet[2]))
-        switch EventCode(rawValue: packet[1]) {
-        case .commandComplete:
-            // Number of commands that may be sent, opcode, status.
-            guard parameters.count >= 4 else { return nil }
-            self = .commandComplete(
-                Opcode(rawValue: parameters.littleEndian16(at: 1)), Status(rawValue: parameters[3]),
-                parameters: (4..<parameters.count).map { parameters[$0] })
-        case .commandStatus:
-            guard parameters.count >= 4 else { return nil }
-            self = .commandStatus(
-                Opcode(rawValue: parameters.littleEndian16(at: 2)), Status(rawValue: parameters[0]))
-        case .hardwareError:
-            guard parameters.count >= 1 else { return nil }
-            self = .hardwareError(code: parameters[0])
-        default: return nil
         }
     }
 }

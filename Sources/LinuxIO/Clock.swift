@@ -18,4 +18,11 @@ public enum Clock {
 
     /// Whether the kernel says that the wall clock follows a time source (adjtimex).
     public static var isSynchronized: Bool { clinuxio_clock_is_synchronized() != 0 }
+
+    /// How long ago a moment of `CLOCK_REALTIME` was, between zero and a second: the wall clock may be set meanwhile, and
+    /// nothing waits longer in a socket that a loop reads.
+    public static func age(of realTimeNanoseconds: Int64) -> TimeInterval {
+        let age = clinuxio_clock(CLOCK_REALTIME) - realTimeNanoseconds
+        return age < 0 || age > 1_000_000_000 ? .zero : TimeInterval(nanoseconds: age)
+    }
 }

@@ -49,7 +49,7 @@ public struct AdapterList: Sendable {
     /// In the order of their indices.
     public private(set) var adapters: [AdapterDescription]
     /// Why the kernel could not be asked, with the cure; nil when it answered.
-    public private(set) var failure: AdapterSocket.OpenError?
+    public private(set) var failure: PortError?
 
     /// Asks the kernel and looks into `/sys`.
     ///
@@ -89,49 +89,31 @@ public struct AdapterList: Sendable {
         return found.sorted { $0.index < $1.index }
     }
 
-    private static func askKernel() throws(AdapterSocket.OpenError) -> [AdapterDescription] {
-        let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let number = Glibc.socket(AF_BLUETOOTH, type, BTPROTO_HCI)
-        guard number >= 0 else {
-            let reason = SystemError.text(errno)
-            throw errno == EAFNOSUPPORT
-                ? AdapterSocket.OpenError(description: "this kernel has no Bluetooth (\(reason))", isMissing: true)
-                : AdapterSocket.OpenError(description: "no HCI socket (\(reason))", isMissing: false)
-        }
-        let socket = FileDescriptor(owning: number)
-        // struct hci_dev_list_req: a count, then an index and flags for each adapter.
-        let capacity = Int(HCI_MAX_DEV)
-        var list = [UInt8](repeating: 0, count: 4 + capacity * 8)
-        list[0] = UInt8(capacity)
-        do { try socket.control(cbluetooth_get_device_list, &list) } catch {
-            throw AdapterSocket.OpenError(
-                description: "the kernel does not list its adapters (\(error))", isMissing: false)
-        }
-        let count = min(Int(list[0]) | Int(list[1]) << 8, capacity)
-        return (0..<count).map { place in
-            let offset = 4 + place * 8
-            return describe(UInt16(list[offset]) | UInt16(list[offset + 1]) << 8, socket)
+    private static func askKernel() throws(PortError) -> [AdapterDescription] {
+        do throws(SystemError) {
+            let control = try LocalAdapter.controlSocket()
+            return try LocalAdapter.indices(control).map { describe($0, control) }
+        } catch {
+            throw error.code == EAFNOSUPPORT
+                ? PortError(.noBluetooth, "this kernel has no Bluetooth (\(SystemError.text(error.code)))")
+                : PortError(.unusable, "the kernel does not list its adapters (\(error))")
         }
     }
 
-    private static func describe(_ index: UInt16, _ socket: borrowing FileDescriptor) -> AdapterDescription {
-        // struct hci_dev_info: index, name of 8, address of 6, flags of 4, bus and type, features of 8…
-        var info = [UInt8](repeating: 0, count: MemoryLayout<hci_dev_info>.size)
-        info[0] = UInt8(truncatingIfNeeded: index)
-        info[1] = UInt8(index >> 8)
-        guard (try? socket.control(cbluetooth_get_device_info, &info)) != nil else {
-            return AdapterDescription(index: index)
-        }
-        var address: UInt64 = 0
-        for place in (10..<16).reversed() { address = address << 8 | UInt64(info[place]) }
+    private static func describe(_ index: UInt16, _ control: borrowing FileDescriptor) -> AdapterDescription {
+        guard let info = LocalAdapter.info(of: index, control) else { return AdapterDescription(index: index) }
+        let address = LocalAdapter.address(info)
         let buses = ["virtual", "usb", "pccard", "serial", "rs232", "pci", "sdio", "spi", "i2c", "smd", "virtio"]
-        let bus = Int(info[20] & 0x0F)
+        let bus = Int(info.type & 0x0F)
         // LMP features (Core 5.4, Vol 2, Part C, 3.3): octet 4, bit 6; all zero until the adapter was up.
-        let features = info[21..<29]
+        let features = info.features
+        let words = [
+            features.0, features.1, features.2, features.3, features.4, features.5, features.6, features.7,
+        ]
         return AdapterDescription(
             index: index, address: address == 0 ? nil : DeviceAddress(value: address, kind: .publicDevice),
-            isUp: info[16] & 1 != 0, bus: bus < buses.count ? buses[bus] : nil,
-            hasLowEnergy: features.contains { $0 != 0 } ? info[25] & 0x40 != 0 : nil)
+            isUp: LocalAdapter.isUp(info), bus: bus < buses.count ? buses[bus] : nil,
+            hasLowEnergy: words.contains { $0 != 0 } ? features.4 & 0x40 != 0 : nil)
     }
 }
 

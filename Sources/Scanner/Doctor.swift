@@ -145,7 +145,7 @@ public struct Doctor {
             findings.append(Finding(.note, name, "it is \(adapter.isUp == true ? "up" : "there"); not opened"))
             return findings
         }
-        do throws(AdapterSocket.OpenError) {
+        do throws(PortError) {
             findings += Self.findings(AdapterProbe(try AdapterSocket(index: adapter.index)), name)
         } catch {
             findings.append(Finding(.problem, name, error.description))

@@ -69,7 +69,7 @@ enum AdvertiseCommand {
     private static func adapter(_ arguments: Arguments) throws(CommandError) -> UInt16 {
         let text = arguments["--source"] ?? "hci:0"
         do {
-            if case .adapter(let index) = try SourceSpecification(text) { return index }
+            if case .controller(.raw(.index(let index))) = try SourceSpecification(text) { return index }
         } catch { throw arguments.usage("--source \(error)") }
         throw arguments.usage("--source \(text): only an adapter such as hci:0 can advertise")
     }

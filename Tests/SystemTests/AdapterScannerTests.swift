@@ -1,175 +1,291 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
-import Glibc
 import HCI
-import LinuxIO
 import Scanner
 import Testing
 
-/// The scanner against a controller that a script plays, over a socket pair that keeps packets whole as the raw channel
-/// does.
+/// The scanner against controllers that a script plays: bring-up.
 @Suite struct AdapterScannerTests {
-    private final class Controller {
-        let scanner: AdapterScanner
-        private let script: FileDescriptor
-        private(set) var changes: [AdapterScanner.Change] = []
-        private(set) var packets: [[UInt8]] = []
-
-        init(window: Int64 = 30, interval: Int64 = 30, isActive: Bool = false) throws {
-            var pair: [Int32] = [0, 0]
-            let type = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-            try #require(unsafe socketpair(AF_UNIX, type, 0, &pair) == 0)
-            script = FileDescriptor(owning: pair[1])
-            scanner = AdapterScanner(
-                AdapterSocket(controller: FileDescriptor(owning: pair[0])),
-                parameters: ScanParameters(
-                    interval: .init(nanoseconds: interval * 1_000_000), window: .init(nanoseconds: window * 1_000_000),
-                    isActive: isActive))
-            scanner.start(at: .zero) { changes.append($0) }
-        }
-
-        /// The command that the scanner sent, as hexadecimal digits; nil when it sent none.
-        func command() throws -> String? {
-            var buffer = [UInt8](repeating: 0, count: 300)
-            return try script.read(into: &buffer).map { Hexadecimal.text(buffer[..<$0]) }
-        }
-
-        func answer(_ packet: String) throws {
-            _ = try script.write(try #require(Hexadecimal.octets(packet)))
-            scanner.receive(
-                at: .zero, packet: { packet in packets.append(packet.indices.map { packet[$0] }) },
-                { changes.append($0) })
-        }
-
-        /// Command Complete with a status and, behind it, return parameters.
-        func complete(_ opcode: String, status: String = "00", _ parameters: String = "") throws {
-            let length = Hexadecimal.text([UInt8(4 + parameters.count / 2)])
-            try answer("040e\(length)01\(opcode)\(status)\(parameters)")
-        }
-
-        func timer(at time: MonotonicTime) { scanner.timerFired(at: time) { changes.append($0) } }
-    }
-
-    /// Supported commands with the bits of extended scanning (octet 37, bits 5 and 6) set or not.
-    private func supported(extended: Bool) -> String {
-        (0..<64).map { $0 == 37 && extended ? "60" : "00" }.joined()
-    }
+    private let reading: [String] = ["011000", "091000", "021000", "032000"]
 
     @Test func aLegacyControllerIsBroughtToScanning() throws {
-        let controller = try Controller(window: 30, interval: 60)
-        #expect(try controller.command() == "01021000")
-        try controller.complete("0210", supported(extended: false))
-        #expect(try controller.command() == "010c20020000")
-        try controller.complete("0c20", status: "0c")
-        // Passive, interval 96 and window 48 slots of 0.625 ms, own address public, no filter.
-        #expect(try controller.command() == "010b200700600030000000")
-        try controller.complete("0b20")
-        // Enabled, filter for duplicates off.
-        #expect(try controller.command() == "010c20020100")
-        try controller.complete("0c20")
-        #expect(controller.changes == [.scanning])
-        #expect(controller.scanner.deadline == .distantFuture)
+        let controller = try ScriptedController(window: 30, interval: 60)
+        controller.statuses[.leSetScanEnable] = [0x0C, 0]
+        try controller.start()
+        // Disabled; passive, interval 96 and window 48 slots of 0.625 ms, own address public, no filter; enabled, filter
+        // for duplicates off.
+        #expect(
+            controller.takeCommands() == reading + ["0c20020000", "0b200700600030000000", "0c20020100"])
+        #expect(
+            controller.takeChanges() == [
+                .state(.starting, reason: nil),
+                .activity(ScriptedController.parameters(window: 30, interval: 60)), .state(.scanning, reason: nil),
+            ])
+        #expect(controller.scanner.facts.version == 9)
+        #expect(controller.scanner.facts.address == 0x001A_7DDA_7113)
         controller.scanner.stop()
-        #expect(try controller.command() == "010c20020000")
+        try controller.settle()
+        #expect(controller.takeCommands() == ["0c20020000"])
     }
 
     @Test func anExtendedControllerGetsTheExtendedCommandsOnly() throws {
-        let controller = try Controller(isActive: true)
-        #expect(try controller.command() == "01021000")
-        try controller.complete("0210", supported(extended: true))
-        #expect(try controller.command() == "01422006000000000000")
-        try controller.complete("4220")
-        #expect(try controller.command() == "014120080000010130003000")
-        try controller.complete("4120")
-        #expect(try controller.command() == "01422006010000000000")
-        try controller.complete("4220")
-        #expect(controller.changes == [.scanning])
+        let controller = try ScriptedController(isActive: true)
+        controller.hasExtended = true
+        try controller.start()
+        #expect(
+            controller.takeCommands()
+                == reading + ["422006000000000000", "4120080000010130003000", "422006010000000000"])
         controller.scanner.stop()
-        #expect(try controller.command() == "01422006000000000000")
+        try controller.settle()
+        #expect(controller.takeCommands() == ["422006000000000000"])
+    }
+
+    @Test func theCodedPHYIsScannedWhereThereIsOne() throws {
+        let controller = try ScriptedController()
+        controller.hasExtended = true
+        controller.hasCoded = true
+        try controller.start()
+        #expect(controller.takeCommands().dropFirst(5).first == "41200d00000500300030000090009000")
+    }
+
+    @Test(arguments: [UInt8(0x11), 0x12]) func aRefusedCodedPHYIsRememberedAndLeftOut(status: UInt8) throws {
+        let controller = try ScriptedController()
+        controller.hasExtended = true
+        controller.hasCoded = true
+        controller.statuses[.leSetExtendedScanParameters] = [status, 0]
+        try controller.start()
+        #expect(controller.scanner.isScanning)
+        #expect(
+            controller.takeCommands().dropFirst(5).prefix(2) == [
+                "41200d00000500300030000090009000", "4120080000010030003000",
+            ])
+        try controller.send("04100101")
+        #expect(controller.scanner.isScanning)
+        #expect(controller.takeCommands().dropFirst(5).first == "4120080000010030003000")
+    }
+
+    @Test func anExclusiveControllerIsResetAndItsMasksAreSet() throws {
+        let controller = try ScriptedController(.exclusive)
+        controller.hasExtended = true
+        try controller.start()
+        #expect(
+            controller.takeCommands() == ["030c00"] + reading + [
+                "010c08ffffffffff1f0020", "0120080210000000000000", "422006000000000000", "4120080000010030003000",
+                "422006010000000000",
+            ])
+    }
+
+    @Test(arguments: [Opcode.leSetExtendedScanEnable, .leSetExtendedScanParameters], [UInt8(0x01), 0x11, 0x12])
+    func whatAControllerCannotDoIsAFactAboutIt(opcode: Opcode, status: UInt8) throws {
+        let controller = try ScriptedController(.stream)
+        controller.hasExtended = true
+        controller.statuses[opcode] = [status]
+        try controller.start()
+        #expect(controller.scanner.isScanning)
+        #expect(controller.takeOpcodes().suffix(3) == [.leSetScanEnable, .leSetScanParameters, .leSetScanEnable])
+        // It is remembered by address when the controller comes back.
+        controller.port.pullOut()
+        try controller.pass(.seconds(5))
+        #expect(controller.scanner.isScanning)
+        #expect(!controller.takeOpcodes().contains(opcode))
+        // Another one is tried as it should be.
+        controller.address = 0x14
+        controller.statuses = [:]
+        controller.port.pullOut()
+        try controller.pass(.seconds(5))
+        #expect(controller.takeOpcodes().last == .leSetExtendedScanEnable)
     }
 
     @Test func answersToOtherProgramsAreNotOurs() throws {
-        let controller = try Controller()
-        _ = try controller.command()
-        try controller.complete("0c20")
-        try controller.answer("040f0400010c20")
-        #expect(try controller.command() == nil)
-        #expect(controller.changes.isEmpty)
+        let controller = try ScriptedController()
+        controller.unanswered = [.readLocalVersionInformation]
+        try controller.start()
+        _ = controller.takeCommands()
+        try controller.send("040e0401031000")
+        try controller.send("040f0400010c20")
+        #expect(controller.takeCommands().isEmpty)
+        #expect(controller.takeStates() == [.starting])
     }
 
     @Test func refusalsNameTheCommandAndTheLikelyCulprit() throws {
-        let controller = try Controller()
-        _ = try controller.command()
-        try controller.complete("0210", supported(extended: false))
-        try controller.complete("0c20")
-        // Command Status with a failure ends a command too.
-        try controller.answer("040f040c010b20")
-        #expect(
-            controller.changes == [
-                .failed(
-                    reason:
-                        "LE Set Scan Parameters: command disallowed (0x0C); another program (bluetoothd?) may be scanning"
-                )
-            ])
+        let controller = try ScriptedController()
+        controller.statuses[.leSetScanParameters] = [0x0C]
+        try controller.start()
+        let reason =
+            "hci7: LE Set Scan Parameters: command disallowed (0x0C); another program (bluetoothd?) may be scanning"
+        #expect(controller.takeChanges().last == .state(.blind, reason: reason))
+        _ = controller.takeCommands()
         controller.scanner.stop()
-        _ = try controller.command()
-        _ = try controller.command()
-        #expect(try controller.command() == nil, "a scan that was not ours is left alone")
+        try controller.settle()
+        #expect(controller.takeCommands().isEmpty, "a scan that was not ours is left alone")
+        // It is tried again, then the adapter is switched off and on, which ends what the others did.
+        controller.statuses = [.leSetScanParameters: [0x0C, 0]]
+        try controller.pass(.seconds(3))
+        #expect(controller.port.powerCycleCount == 1)
+        #expect(controller.scanner.isScanning)
     }
 
-    @Test func aControllerThatDoesNotAnswerIsNoticed() throws {
-        let controller = try Controller()
-        #expect(controller.scanner.deadline == .zero + AdapterScanner.timeLimit)
-        controller.timer(at: .zero + .seconds(1))
-        #expect(controller.changes.isEmpty)
-        controller.timer(at: .zero + .seconds(2))
+    @Test func onMixingTheOtherCommandsAreTriedOnce() throws {
+        let controller = try ScriptedController()
+        controller.hasExtended = true
+        controller.statuses[.leSetExtendedScanParameters] = [0x0C]
+        try controller.start()
+        #expect(controller.scanner.isScanning)
+        #expect(controller.takeOpcodes().suffix(3) == [.leSetScanEnable, .leSetScanParameters, .leSetScanEnable])
+        #expect(!controller.scanner.facts.isLegacyOnly, "that it was not allowed now says nothing of the controller")
+    }
+
+    @Test func commandStatusWithAFailureEndsACommand() throws {
+        let controller = try ScriptedController()
+        controller.unanswered = [.leSetScanParameters]
+        try controller.start()
+        try controller.send("040f041f010b20")
         #expect(
-            controller.changes == [
-                .failed(reason: "the controller does not answer Read Local Supported Commands")
-            ])
+            controller.takeChanges().last == .state(.blind, reason: "hci7: LE Set Scan Parameters: status 0x1f"))
     }
 
-    @Test func reportsAreHandedOutAndAHardwareErrorStartsAnew() throws {
-        let controller = try Controller()
-        for _ in 0..<4 {
-            guard let command = try controller.command() else { break }
-            try controller.complete(
-                String(command.dropFirst(2).prefix(4)), command == "01021000" ? supported(extended: false) : "")
-        }
-        #expect(controller.changes == [.scanning])
-        let report = "043e0c02010400b30b7c8fe25800d4"
-        try controller.answer(report)
-        #expect(controller.packets.map { Hexadecimal.text($0) } == [report])
-        try controller.answer("04100100")
-        #expect(!controller.scanner.isScanning)
-        #expect(try controller.command() == "01021000")
+    @Test func commandStatusWithSuccessPromisesAnAnswer() throws {
+        let controller = try ScriptedController()
+        controller.unanswered = [.leSetScanParameters]
+        try controller.start()
+        _ = controller.takeCommands()
+        try controller.send("040f0400010b20")
+        #expect(controller.takeCommands().isEmpty)
+        controller.unanswered = []
+        try controller.send("040e0401 0b2000".filter { $0 != " " })
+        #expect(controller.scanner.isScanning)
+    }
+
+    @Test func withoutCreditsACommandWaits() throws {
+        let controller = try ScriptedController(.stream)
+        controller.credits = 0
+        try controller.start()
+        // Only the first may be sent.
+        #expect(controller.takeOpcodes() == [.reset])
+        // An answer to nobody brings one.
+        try controller.send("040e03010000")
+        #expect(controller.takeOpcodes() == [.readLocalVersionInformation])
+        controller.credits = 1
+        try controller.send("040f0400010000")
+        #expect(controller.scanner.isScanning)
+    }
+
+    @Test func aControllerThatNeverHasRoomIsNoticed() throws {
+        let controller = try ScriptedController(.exclusive)
+        controller.credits = 0
+        try controller.start()
+        try controller.pass(.seconds(2))
+        #expect(
+            controller.takeChanges().last
+                == .state(.blind, reason: "hci7: the controller has no room for Read Local Version Information"))
+    }
+
+    @Test func besideTheKernelCreditsAreItsOwn() throws {
+        let controller = try ScriptedController(.shared)
+        controller.credits = 0
+        try controller.start()
+        #expect(controller.scanner.isScanning)
     }
 
     @Test func anyEventIsSurvived() throws {
-        let controller = try Controller()
-        for length in 0...8 {
-            for code in ["0e", "0f", "10", "3e", "ff"] {
-                try controller.answer("04" + code + Hexadecimal.text([UInt8(length)]))
-                try controller.answer(
-                    "04" + code + Hexadecimal.text([UInt8(length)]) + String(repeating: "00", count: length))
+        for kind in [PacketChannel.Kind.shared, .exclusive] {
+            let controller = try ScriptedController(kind)
+            controller.isSilent = true
+            try controller.start()
+            _ = controller.takeStates()
+            for length in 0...8 {
+                for code in ["0e", "0f", "3e", "ff"] {
+                    try controller.send("04" + code + Hexadecimal.text([UInt8(length)]))
+                    try controller.send(
+                        "04" + code + Hexadecimal.text([UInt8(length)]) + String(repeating: "00", count: length))
+                }
+            }
+            #expect(controller.takeStates().isEmpty)
+        }
+    }
+
+    // MARK: H4
+
+    @Test func aStreamMayComeInAnyPieces() throws {
+        let controller = try ScriptedController(.stream)
+        try controller.start()
+        #expect(controller.scanner.isScanning)
+        let report = "043e0c02010400b30b7c8fe25800d4"
+        // Split at each octet, with data of other kinds between, and three glued together.
+        for digits in ["0201000300aabbcc", report, "03010002ffff"] {
+            for index in stride(from: 0, to: digits.utf8.count, by: 2) {
+                try controller.send(String(digits.dropFirst(index).prefix(2)))
             }
         }
-        #expect(controller.changes.isEmpty)
+        try controller.send(report + report + report)
+        #expect(controller.packets == [report, report, report, report])
+        #expect(controller.scanner.isScanning)
+    }
+
+    @Test func aStreamOutOfStepIsFoundAgainByReset() throws {
+        let controller = try ScriptedController(.stream)
+        try controller.start()
+        _ = controller.takeStates()
+        _ = controller.takeOpcodes()
+        // Half a packet was lost; what is left begins with no known indicator.
+        try controller.send("8fe25800d4043e0c0201")
+        #expect(controller.takeOpcodes().first == .reset)
+        #expect(controller.scanner.isScanning)
+        try controller.advertise()
+        #expect(controller.packets.count == 1)
+        try controller.pass(.seconds(3))
+        #expect(controller.scanner.counts.unknownPackets == 1)
+        #expect(controller.takeStates().isEmpty, "it took no time")
+    }
+
+    @Test func aStreamOfRubbishIsGivenUpAndTriedAgain() throws {
+        let controller = try ScriptedController(.stream)
+        try controller.start()
+        controller.isSilent = true
+        try controller.send(String(repeating: "ff", count: 600))
+        try controller.pass(.seconds(3))
+        #expect(!controller.scanner.isScanning)
+        controller.isSilent = false
+        try controller.pass(.seconds(3))
+        #expect(controller.scanner.isScanning)
     }
 }
 
 @Suite struct SourceSpecificationTests {
     @Test func sourcesAreNamedByOneString() throws {
-        #expect(try SourceSpecification("hci:0") == .adapter(index: 0))
+        #expect(try SourceSpecification("hci:0") == .controller(.raw(.index(0))))
+        #expect(try SourceSpecification("hci:00:1a:7D:DA:71:13") == .controller(.raw(.address(0x001A_7DDA_7113))))
+        #expect(try SourceSpecification("user:3") == .controller(.user(.index(3))))
+        #expect(try SourceSpecification("tcp:localhost:9001") == .controller(.tcp(host: "localhost", port: 9001)))
+        #expect(try SourceSpecification("tcp:[::1]:9001") == .controller(.tcp(host: "::1", port: 9001)))
+        #expect(try SourceSpecification("unix:/run/h4:1") == .controller(.unix(path: "/run/h4:1")))
+        #expect(
+            try SourceSpecification("serial:/dev/ttyS1?baud=921600&flow=hardware")
+                == .controller(.serial(path: "/dev/ttyS1", rate: 921_600, hardwareFlowControl: true)))
         #expect(try SourceSpecification("btsnoop:/a/b:c.log") == .capture(path: "/a/b:c.log"))
         #expect(try SourceSpecification("simulate:home.json") == .simulation(path: "home.json"))
         #expect(try SourceSpecification("hci:1").adapterName == "hci1")
+        #expect(try SourceSpecification("serial:/dev/ttyS1").adapterName == "ttyS1")
         #expect(try SourceSpecification("btsnoop:/a/walk.btsnoop").adapterName == "walk")
-        #expect(try SourceSpecification("hci:3").description == "hci:3")
     }
 
-    @Test(arguments: ["", "hci", "hci:", "hci:x", "hci:-1", "hci:65535", "btsnoop:", "simulate:", "usb:0", ":"])
+    @Test(arguments: [
+        "hci:3", "hci:00:1A:7D:DA:71:13", "user:0", "tcp:localhost:9001", "tcp:[::1]:9001", "unix:/run/h4",
+        "serial:/dev/ttyUSB0?baud=115200", "serial:/dev/ttyAMA0?baud=3000000&flow=hardware", "btsnoop:a", "simulate:b",
+    ])
+    func descriptionsAreReadAsTheyAreWritten(text: String) throws {
+        let specification = try SourceSpecification(text)
+        #expect(specification.description == text)
+        #expect(try SourceSpecification(specification.description) == specification)
+    }
+
+    @Test(arguments: [
+        "", "hci", "hci:", "hci:x", "hci:-1", "hci:65535", "hci:00:1A:7D:DA:71", "hci:00:1A:7D:DA:71:1G", "user:",
+        "tcp:9001", "tcp::9001", "tcp:a:0", "tcp:a:65536", "unix:", "serial:", "serial:?baud=9600",
+        "serial:/dev/a?baud=9601", "serial:/dev/a?bits=7", "serial:/dev/a?flow=soft", "btsnoop:", "simulate:", "usb:0",
+        ":",
+    ])
     func otherStringsAreRefused(text: String) {
         #expect(throws: SourceSpecification.ParseError.self) { try SourceSpecification(text) }
     }

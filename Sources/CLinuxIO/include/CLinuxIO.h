@@ -45,12 +45,15 @@ void clinuxio_thread_set_name(const char *name);
 /// `accept4` for a descriptor that does not block and is not inherited.
 int clinuxio_accept(int descriptor);
 
-/// `ioctl` with a pointer.
-int clinuxio_control(int descriptor, unsigned long request, void *argument);
-
 /// Columns and rows of a terminal; -1 with errno when it is none.
 int clinuxio_terminal_size(int descriptor, uint16_t *columns, uint16_t *rows);
 
 /// Bytes that wait unread in a descriptor (FIONREAD) or unsent (TIOCOUTQ), -1 with errno.
 int clinuxio_unread(int descriptor);
 int clinuxio_unsent(int descriptor);
+
+/// The flag of RTS/CTS flow control in `c_cflag` (CRTSCTS, whose spelling Swift does not import).
+extern const int clinuxio_hardware_flow_control;
+
+/// Keeps others from opening a terminal (TIOCEXCL); -1 with errno.
+int clinuxio_claim_terminal(int descriptor);
