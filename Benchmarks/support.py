@@ -93,7 +93,7 @@ def machine(program):
         f"- System: {platform.system()} {platform.release()}, {platform.libc_ver()[0]} {platform.libc_ver()[1]}",
         f"- Program: {first_line([program, '--version'])}, release build, "
         f"{swift.group(0) if swift else 'Swift version not known'}",
-        f"- Load when it began: {os.getloadavg()[0]:.1f} (others on the machine make wall time longer, CPU time hardly)",
+        f"- Load when it began: {os.getloadavg()[0]:.1f} (others on the machine make wall time much longer and CPU time somewhat)",
     ])
 
 
