@@ -10,6 +10,7 @@ DESTDIR ?=
 DATA ?= Tests/Fixtures/captures
 
 HARNESS := Tests/Harness
+BENCHMARKS := Benchmarks
 # STRICT=1: a warning is an error. In a folder of its own, because other flags in the same one build everything anew.
 ifdef STRICT
 BUILD := .build-strict
@@ -26,7 +27,7 @@ FORMATTED := Package.swift Sources Tests
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
 .PHONY: help packages build release demo test unit-tests check-unit check-broker test-kills check lint format \
-	check-linkage check-allocations check-captures reference \
+	check-linkage check-allocations check-captures bench reference \
 	install clean
 
 help: ## What can be made
@@ -75,8 +76,12 @@ reference: build ## The tables of docs/configuration.md, from the declarations
 check-linkage: release ## No Foundation in the release binary, and its size
 	$(HARNESS)/check_linkage.sh $(RELEASE)
 
-check-allocations: release ## No allocation in the second half of a replay of a million packets
+check-allocations: release ## No allocation in the second half of a replay of a million packets, and none for a line of decode
 	$(HARNESS)/allocations/check_allocations.sh $(RELEASE)
+	$(BENCHMARKS)/decode.py --beacond $(RELEASE) --only-allocations
+
+bench: release ## How fast it is; QUICK=1 within two minutes, WRITE=1 into docs/performance.md
+	$(BENCHMARKS)/decode.py --beacond $(RELEASE) $(if $(QUICK),--quick) $(if $(WRITE),--write docs/performance.md)
 
 check-captures: release ## Captures against tshark, report by report; DATA=folder
 	$(HARNESS)/compare_capture.py --beacond $(RELEASE) $(DATA)

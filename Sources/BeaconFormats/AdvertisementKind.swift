@@ -19,14 +19,17 @@ public enum AdvertisementKind: String, CaseIterable, Sendable {
 
     /// Calls `body` with each kind in the advertising data, once each, and the payload of the AD structure that shows it.
     public static func forEach(in data: Span<UInt8>, _ body: (AdvertisementKind, Span<UInt8>) -> Void) {
-        var seen: Set<AdvertisementKind> = []
+        // One bit for each place in `all`.
+        var seen: UInt8 = 0
         AdvertisingData.forEachStructure(in: data) { type, payload in
-            for kind in allCases where !seen.contains(kind) && kind.matches(type, payload) {
-                seen.insert(kind)
-                body(kind, payload)
+            for index in all.indices where seen & 1 << index == 0 && all[index].matches(type, payload) {
+                seen |= 1 << index
+                body(all[index], payload)
             }
         }
     }
+
+    private static let all = allCases
 
     /// Writes the kind as an object: `kind`, and for Apple's the `types` that it holds.
     public func write(_ payload: Span<UInt8>, into writer: inout JSONWriter) {
@@ -101,7 +104,7 @@ struct AppleMessage {
         case 0x0E: "tethering-source"
         case 0x0F: "nearby-action"
         case 0x10: "nearby-info"
-        default: "0x" + Hexadecimal.text([type])
+        default: (type < 0x10 ? "0x0" : "0x") + String(type, radix: 16)
         }
     }
 

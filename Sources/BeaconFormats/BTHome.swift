@@ -47,93 +47,110 @@ enum BTHome {
         writer.boolean(information & triggerBased != 0)
         let isReadable = information & encrypted == 0 || isOpened(payload)
         let objects = payload.extracting((isReadable ? offset(payload) : payload.count)...)
-        let items = items(of: objects)
-        for (key, section) in [("values", BTHomeObject.Section.values), ("binary", .binary), ("events", .events)] {
+        for (key, section) in sections {
             writer.key(key)
             writer.beginObject()
-            for item in items where item.object.section == section {
-                write(item, objects.extracting(item.range), &writer)
+            var offset = 0
+            while let item = item(in: objects, at: offset) {
+                offset = item.range.upperBound
+                if item.object.section == section { write(item, of: objects, &writer) }
             }
             writer.endObject()
         }
     }
 
+    private static let sections: [(key: String, section: BTHomeObject.Section)] = [
+        ("values", .values), ("binary", .binary), ("events", .events),
+    ]
+
     private struct Item {
         let object: BTHomeObject
         /// Behind the object id.
         let range: Range<Int>
-        /// 1 for the first of its key and section.
-        let ordinal: Int
-        /// Whether there are several of its key and section, so that they are numbered.
-        var isNumbered: Bool
     }
 
-    /// The objects up to the first that is unknown or does not fit: where the next one begins is then not known.
-    private static func items(of objects: Span<UInt8>) -> [Item] {
-        var items: [Item] = []
-        var offset = 0
-        while offset < objects.count, let object = BTHomeObject[objects[offset]],
+    /// The object whose id stands at an offset; nil at the end, and when it is unknown or does not fit: where the next
+    /// one begins is then not known.
+    private static func item(in objects: Span<UInt8>, at offset: Int) -> Item? {
+        guard offset < objects.count, let object = BTHomeObject[objects[offset]],
             let length = object.length(in: objects.extracting((offset + 1)...))
-        {
-            let same = items.indices.filter {
-                items[$0].object.section == object.section && items[$0].object.key == object.key
-            }
-            for index in same { items[index].isNumbered = true }
-            items.append(
-                Item(
-                    object: object, range: offset + 1..<offset + 1 + length, ordinal: same.count + 1,
-                    isNumbered: !same.isEmpty))
-            offset += 1 + length
-        }
-        return items
+        else { return nil }
+        return Item(object: object, range: offset + 1..<offset + 1 + length)
     }
 
-    private static func write(_ item: Item, _ octets: Span<UInt8>, _ writer: inout JSONWriter) {
-        let key = item.isNumbered ? "\(item.object.key)_\(item.ordinal)" : item.object.key
+    /// The place of an item among those of its key and section, from 1; nil when it is the only one.
+    private static func ordinal(of item: Item, in objects: Span<UInt8>) -> Int? {
+        var offset = 0
+        var count = 0
+        var ordinal = 1
+        while let other = self.item(in: objects, at: offset) {
+            offset = other.range.upperBound
+            guard other.object.section == item.object.section, other.object.key == item.object.key else { continue }
+            count += 1
+            if other.range.lowerBound < item.range.lowerBound { ordinal += 1 }
+        }
+        return count > 1 ? ordinal : nil
+    }
+
+    /// Writes the key of an item, numbered when there are several of it.
+    private static func writeKey(_ item: Item, of objects: Span<UInt8>, _ writer: inout JSONWriter) {
+        guard let ordinal = ordinal(of: item, in: objects) else { return writer.key(item.object.key) }
+        writer.key { key in
+            key.string { text in
+                text.append(contentsOf: item.object.key.utf8)
+                text.append(UInt8(ascii: "_"))
+                Decimal.append(UInt64(ordinal), to: &text)
+            }
+        }
+    }
+
+    private static func write(_ item: Item, of objects: Span<UInt8>, _ writer: inout JSONWriter) {
+        let octets = objects.extracting(item.range)
+        guard isSpelled(item, octets) else { return }
+        writeKey(item, of: objects, &writer)
         switch item.object.form {
         case .unsigned(_, let step, let decimals):
-            writer.key(key)
             writer.scaled(Int64(octets.littleEndian(0..<octets.count)) * Int64(step), decimals: decimals)
         case .signed(_, let step, let decimals):
             let unused = UInt64(64 - octets.count * 8)
             let value = Int64(bitPattern: octets.littleEndian(0..<octets.count) << unused) >> Int64(unused)
-            writer.key(key)
             writer.scaled(value * Int64(step), decimals: decimals)
-        case .flag:
-            writer.key(key)
-            writer.boolean(octets[0] != 0)
-        case .timestamp:
-            writer.key(key)
-            writer.string(timestamp(seconds: octets.littleEndian(0..<4)))
+        case .flag: writer.boolean(octets[0] != 0)
+        case .timestamp: writeTimestamp(seconds: octets.littleEndian(0..<4), &writer)
         case .version:
-            writer.key(key)
-            writer.string(octets.indices.reversed().map { String(octets[$0]) }.joined(separator: "."))
-        case .text:
-            guard let text = String(validating: octets.indices.dropFirst().map { octets[$0] }, as: UTF8.self) else {
-                return
+            writer.string { text in
+                for index in octets.indices.reversed() {
+                    Decimal.append(UInt64(octets[index]), to: &text)
+                    if index > 0 { text.append(UInt8(ascii: ".")) }
+                }
             }
-            writer.key(key)
-            writer.string(text)
-        case .raw:
-            writer.key(key)
-            writer.hexadecimal(octets.extracting(1...))
-        case .button, .dimmer, .command: writeEvent(item.object.form, key, octets, &writer)
+        case .text: writer.string(utf8: octets.extracting(1...))
+        case .raw: writer.hexadecimal(octets.extracting(1...))
+        case .button, .dimmer, .command: writeEvent(item.object.form, octets, &writer)
         }
     }
 
-    /// An event is a pair: what happened, and what belongs to it. One that says that nothing happened, which keeps the
-    /// place of a button, or that this version does not know is counted and not spelled.
-    private static func writeEvent(
-        _ form: BTHomeObject.Form, _ key: String, _ octets: Span<UInt8>, _ writer: inout JSONWriter
-    ) {
-        let name: String? =
-            switch form {
-            case .button: buttonEvent(octets[0])
-            case .dimmer: dimmerEvent(octets[0])
-            default: command(octets[1])
-            }
-        guard let name else { return }
-        writer.key(key)
+    /// What is not spelled is counted all the same: an event that says that nothing happened, which keeps the place of a
+    /// button, or that this version does not know, and a text that is none.
+    private static func isSpelled(_ item: Item, _ octets: Span<UInt8>) -> Bool {
+        switch item.object.form {
+        case .text: octets.extracting(1...).isUTF8
+        case .button, .dimmer, .command: eventName(item.object.form, octets) != nil
+        default: true
+        }
+    }
+
+    private static func eventName(_ form: BTHomeObject.Form, _ octets: Span<UInt8>) -> String? {
+        switch form {
+        case .button: buttonEvent(octets[0])
+        case .dimmer: dimmerEvent(octets[0])
+        default: command(octets[1])
+        }
+    }
+
+    /// An event is a pair: what happened, and what belongs to it.
+    private static func writeEvent(_ form: BTHomeObject.Form, _ octets: Span<UInt8>, _ writer: inout JSONWriter) {
+        guard let name = eventName(form, octets) else { return writer.null() }
         writer.beginArray()
         writer.string(name)
         switch form {
@@ -186,11 +203,14 @@ enum BTHome {
     }
 
     /// `2023-05-14 19:41:17+00:00`
-    private static func timestamp(seconds: UInt64) -> String {
-        guard let time = CivilTime(WallTime(milliseconds: Int64(seconds) * 1000)) else { return "" }
-        func pair(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        return "\(time.year)-\(pair(time.month))-\(pair(time.day)) "
-            + "\(pair(time.hour)):\(pair(time.minute)):\(pair(time.second))+00:00"
+    private static func writeTimestamp(seconds: UInt64, _ writer: inout JSONWriter) {
+        writer.string { text in
+            guard let time = CivilTime(WallTime(milliseconds: Int64(seconds) * 1000)) else { return }
+            time.appendDate(to: &text)
+            text.append(UInt8(ascii: " "))
+            time.appendTimeOfDay(to: &text)
+            text.append(contentsOf: "+00:00".utf8)
+        }
     }
 }
 

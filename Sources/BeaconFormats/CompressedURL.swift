@@ -21,18 +21,18 @@ enum CompressedURL {
         return true
     }
 
-    /// The URL in full; empty for what is no URL.
-    static func expand(_ encoded: [UInt8]) -> String {
-        guard isValid(encoded.span) else { return "" }
-        var url = schemes[Int(encoded[0])]
-        for octet in encoded.dropFirst() {
+    /// Appends the URL in full; nothing for what is no URL.
+    static func expand(_ encoded: Span<UInt8>, to text: inout [UInt8]) {
+        guard isValid(encoded) else { return }
+        text.append(contentsOf: schemes[Int(encoded[0])].utf8)
+        for index in 1..<encoded.count {
+            let octet = encoded[index]
             if Int(octet) < endings.count {
-                url += endings[Int(octet)]
+                text.append(contentsOf: endings[Int(octet)].utf8)
             } else {
-                url.unicodeScalars.append(.init(octet))
+                text.append(octet)
             }
         }
-        return url
     }
 
     /// The shortest encoding, which is what tags are set up with; nil for what does not fit or cannot be encoded.

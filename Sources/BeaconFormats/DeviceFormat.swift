@@ -13,7 +13,7 @@ extension FormatDefinition {
             IdentityField(
                 key: "address",
                 spelling: .custom(
-                    spell: { octets in octets.map { Hexadecimal.text([$0]) }.joined(separator: ":") },
+                    spell: { octets, text in Hexadecimal.append(octets, separator: UInt8(ascii: ":"), to: &text) },
                     parse: { text in DeviceAddress(text: text, kind: .publicDevice).map { $0.octets } }),
                 summary: "Bluetooth device address.", example: "c4:7c:8d:6a:11:22")
         ],

@@ -12,92 +12,134 @@ public enum DeviceInformation {
     /// UUIDs and company ids are spelled in their own length, most significant digit first. A complete name goes before a
     /// short one; of several structures that say the same the first counts.
     public static func write(_ data: Span<UInt8>, into writer: inout JSONWriter) {
+        let places = Places(data)
         writer.beginObject()
-        if let flags = first(.flags, in: data, where: { $0.count >= 1 }) {
+        if let flags = places.flags {
             writer.key("flags")
-            writer.integer(flags[0])
+            writer.integer(data[flags.lowerBound])
         }
-        if let name = first(.completeName, in: data, where: { $0.count >= 1 })
-            ?? first(.shortenedName, in: data, where: { $0.count >= 1 })
-        {
+        if let name = places.completeName ?? places.shortenedName {
             writer.key("name")
-            writer.string(String(decoding: name, as: UTF8.self))
+            writer.string(utf8: data.extracting(name))
         }
-        if let power = first(.txPowerLevel, in: data, where: { $0.count == 1 }) {
+        if let power = places.txPower {
             writer.key("tx_power_level")
-            writer.integer(Int8(bitPattern: power[0]))
+            writer.integer(Int8(bitPattern: data[power.lowerBound]))
         }
-        if let appearance = first(.appearance, in: data, where: { $0.count == 2 }) {
+        if let appearance = places.appearance {
             writer.key("appearance")
-            writer.integer(UInt16(appearance[0]) | UInt16(appearance[1]) << 8)
+            writer.integer(data.extracting(appearance).leadingKey)
         }
-        writeServices(data, &writer)
-        write("manufacturer_data", in: data, &writer) { $0 == .manufacturerSpecificData ? 2 : nil }
-        write("service_data", in: data, &writer) { type in
-            switch type {
-            case .serviceData16: 2
-            case .serviceData32: 4
-            case .serviceData128: 16
-            default: nil
-            }
-        }
+        if places.hasServices { writeServices(data, &writer) }
+        if places.hasManufacturerData { writeMap("manufacturer_data", in: data, &writer, companyIDLength) }
+        if places.hasServiceData { writeMap("service_data", in: data, &writer, serviceUUIDLength) }
         writer.endObject()
     }
 
-    private static func first(_ wanted: ADType, in data: Span<UInt8>, where isValid: (Span<UInt8>) -> Bool) -> [UInt8]?
-    {
-        var found: [UInt8]?
-        AdvertisingData.forEachStructure(in: data) { type, payload in
-            if found == nil, type == wanted, isValid(payload) { found = payload.indices.map { payload[$0] } }
+    /// Where the first structure of each kind has its payload, and what else there is.
+    private struct Places {
+        var flags: Range<Int>?
+        var completeName: Range<Int>?
+        var shortenedName: Range<Int>?
+        var txPower: Range<Int>?
+        var appearance: Range<Int>?
+        var hasServices = false
+        var hasManufacturerData = false
+        var hasServiceData = false
+
+        init(_ data: Span<UInt8>) {
+            var end = 0
+            AdvertisingData.forEachStructure(in: data) { type, payload in
+                // Length and type stand in front of each payload.
+                let range = end + 2..<end + 2 + payload.count
+                end = range.upperBound
+                switch type {
+                case .flags where flags == nil && payload.count >= 1: flags = range
+                case .completeName where completeName == nil && payload.count >= 1: completeName = range
+                case .shortenedName where shortenedName == nil && payload.count >= 1: shortenedName = range
+                case .txPowerLevel where txPower == nil && payload.count == 1: txPower = range
+                case .appearance where appearance == nil && payload.count == 2: appearance = range
+                default:
+                    if let length = listedUUIDLength(type), payload.count >= length { hasServices = true }
+                    if let length = companyIDLength(type), payload.count >= length { hasManufacturerData = true }
+                    if let length = serviceUUIDLength(type), payload.count >= length { hasServiceData = true }
+                }
+            }
         }
-        return found
+    }
+
+    private static func listedUUIDLength(_ type: ADType) -> Int? {
+        switch type {
+        case .incompleteServices16, .completeServices16: 2
+        case .incompleteServices32, .completeServices32: 4
+        case .incompleteServices128, .completeServices128: 16
+        default: nil
+        }
+    }
+
+    private static func companyIDLength(_ type: ADType) -> Int? { type == .manufacturerSpecificData ? 2 : nil }
+
+    private static func serviceUUIDLength(_ type: ADType) -> Int? {
+        switch type {
+        case .serviceData16: 2
+        case .serviceData32: 4
+        case .serviceData128: 16
+        default: nil
+        }
     }
 
     /// What is left of a list whose length is no multiple of the UUID's is no UUID.
     private static func writeServices(_ data: Span<UInt8>, _ writer: inout JSONWriter) {
-        var uuids: [String] = []
-        AdvertisingData.forEachStructure(in: data) { type, payload in
-            let length: Int
-            switch type {
-            case .incompleteServices16, .completeServices16: length = 2
-            case .incompleteServices32, .completeServices32: length = 4
-            case .incompleteServices128, .completeServices128: length = 16
-            default: return
-            }
-            for index in 0..<payload.count / length {
-                uuids.append(spelling(payload.extracting(index * length..<index * length + length)))
-            }
-        }
-        guard !uuids.isEmpty else { return }
         writer.key("service_uuids")
         writer.beginArray()
-        for uuid in uuids { writer.string(uuid) }
+        AdvertisingData.forEachStructure(in: data) { type, payload in
+            guard let length = listedUUIDLength(type) else { return }
+            for index in 0..<payload.count / length {
+                write(littleEndian: payload.extracting(index * length..<index * length + length), &writer)
+            }
+        }
         writer.endArray()
     }
 
     /// Writes an object from what leads the payload to what follows it, of the structures for which `keyLength` is given.
-    private static func write(
-        _ member: String, in data: Span<UInt8>, _ writer: inout JSONWriter, keyLength: (ADType) -> Int?
+    private static func writeMap(
+        _ member: String, in data: Span<UInt8>, _ writer: inout JSONWriter, _ keyLength: (ADType) -> Int?
     ) {
-        var entries: [(key: String, octets: [UInt8])] = []
-        AdvertisingData.forEachStructure(in: data) { type, payload in
-            guard let length = keyLength(type), payload.count >= length else { return }
-            let key = spelling(payload.extracting(..<length))
-            guard !entries.contains(where: { $0.key == key }) else { return }
-            entries.append((key, (length..<payload.count).map { payload[$0] }))
-        }
-        guard !entries.isEmpty else { return }
         writer.key(member)
         writer.beginObject()
-        for (key, octets) in entries {
-            writer.key(key)
-            writer.hexadecimal(octets.span)
+        var count = 0
+        AdvertisingData.forEachStructure(in: data) { type, payload in
+            guard let length = keyLength(type), payload.count >= length else { return }
+            let key = payload.extracting(..<length)
+            if !isRepeated(key, behind: count, in: data, keyLength) {
+                writer.key { write(littleEndian: key, &$0) }
+                writer.hexadecimal(payload.extracting(length...))
+            }
+            count += 1
         }
         writer.endObject()
     }
 
-    private static func spelling(_ littleEndian: Span<UInt8>) -> String {
-        let octets = littleEndian.indices.reversed().map { littleEndian[$0] }
-        return octets.count == 16 ? UUIDText.text(octets) : Hexadecimal.text(octets)
+    /// Whether one of the first `count` structures with a key has this one.
+    private static func isRepeated(
+        _ key: Span<UInt8>, behind count: Int, in data: Span<UInt8>, _ keyLength: (ADType) -> Int?
+    ) -> Bool {
+        guard count > 0 else { return false }
+        var seen = 0
+        var isRepeated = false
+        AdvertisingData.forEachStructure(in: data) { type, payload in
+            guard let length = keyLength(type), payload.count >= length else { return }
+            if seen < count, length == key.count, payload.extracting(..<length).isEqual(to: key) { isRepeated = true }
+            seen += 1
+        }
+        return isRepeated
+    }
+
+    private static func write(littleEndian octets: Span<UInt8>, _ writer: inout JSONWriter) {
+        if octets.count == 16 {
+            writer.uuid(octets, isReversed: true)
+        } else {
+            writer.hexadecimal(octets, isReversed: true)
+        }
     }
 }

@@ -35,7 +35,7 @@ extension LayoutString {
             let spelling: IdentityField.Spelling =
                 if field.isVariable {
                     .custom(
-                        spell: { Hexadecimal.text($0) },
+                        spell: { Hexadecimal.append($0, to: &$1) },
                         parse: { text in
                             Hexadecimal.octets(text).flatMap { (1...range.count).contains($0.count) ? $0 : nil }
                         })
@@ -93,17 +93,21 @@ extension LayoutString {
             writer.integer(Int8(bitPattern: payload[offset]))
         }
         for (index, field) in data.enumerated() {
-            writer.key("data\(index + 1)")
+            writer.key { key in
+                key.string { text in
+                    text.append(contentsOf: "data".utf8)
+                    Decimal.append(UInt64(index + 1), to: &text)
+                }
+            }
             guard field.range.upperBound < payload.count else {
                 writer.null()
                 continue
             }
-            let range = field.range
-            let octets = range.map { payload[field.isLittleEndian ? range.upperBound - ($0 - range.lowerBound) : $0] }
-            if octets.count <= 4 {
-                writer.integer(octets.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+            let range = Range(field.range)
+            if range.count <= 4 {
+                writer.integer(field.isLittleEndian ? payload.littleEndian(range) : payload.bigEndian(range))
             } else {
-                writer.hexadecimal(octets.span)
+                writer.hexadecimal(payload.extracting(range), isReversed: field.isLittleEndian)
             }
         }
     }

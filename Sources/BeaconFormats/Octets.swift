@@ -20,6 +20,22 @@ extension Span where Element == UInt8 {
         Int16(bitPattern: UInt16(self[offset]) << 8 | UInt16(self[offset + 1]))
     }
 
+    func isEqual(to other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in indices where self[index] != other[index] { return false }
+        return true
+    }
+
+    /// Whether the octets are text.
+    var isUTF8: Bool {
+        do {
+            _ = try UTF8Span(validating: self)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// The company id or service UUID that the payload of an AD structure begins with, low octet first.
     @inline(__always)
     var leadingKey: UInt16 { UInt16(self[0]) | UInt16(self[1]) << 8 }

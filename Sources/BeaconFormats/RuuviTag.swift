@@ -131,7 +131,7 @@ extension FormatDefinition {
             if payload.bigEndian(19..<22) == 0xFF_FFFF {
                 writer.null()
             } else {
-                writer.string((19..<22).map { Hexadecimal.text([payload[$0]]) }.joined(separator: ":"))
+                writer.hexadecimal(payload.extracting(19..<22), separator: UInt8(ascii: ":"))
             }
         })
 

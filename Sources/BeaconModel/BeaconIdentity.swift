@@ -43,6 +43,9 @@ public struct BeaconIdentity: Hashable, Sendable {
         return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index & 7) * 8))
     }
 
+    /// All octets, zero behind the last.
+    var octets: [24 of UInt8] { [24 of UInt8] { self[$0] } }
+
     public static func == (left: Self, right: Self) -> Bool {
         left.words.high == right.words.high && left.words.middle == right.words.middle
             && left.words.low == right.words.low && left.format == right.format && left.count == right.count

@@ -32,22 +32,32 @@ public struct CivilTime: Sendable {
     }
 
     /// Appends `2026-11-30T21:09:00.123Z`.
-    func append(to bytes: inout [UInt8]) {
-        func digits(_ value: Int, _ count: Int, then separator: Unicode.Scalar) {
-            var unit = 1
-            for _ in 1..<count { unit *= 10 }
-            while unit > 0 {
-                bytes.append(UInt8(ascii: "0") + UInt8(value / unit % 10))
-                unit /= 10
-            }
-            bytes.append(UInt8(ascii: separator))
-        }
-        digits(year, 4, then: "-")
-        digits(month, 2, then: "-")
-        digits(day, 2, then: "T")
-        digits(hour, 2, then: ":")
-        digits(minute, 2, then: ":")
-        digits(second, 2, then: ".")
-        digits(millisecond, 3, then: "Z")
+    func append(to text: inout [UInt8]) {
+        appendDate(to: &text)
+        text.append(UInt8(ascii: "T"))
+        appendTimeOfDay(to: &text)
+        text.append(UInt8(ascii: "."))
+        Decimal.append(UInt64(millisecond), minimumDigits: 3, to: &text)
+        text.append(UInt8(ascii: "Z"))
+    }
+
+    /// Appends `2026-11-30`.
+    public func appendDate(to text: inout [UInt8]) {
+        Self.append(year, month, day, separator: UInt8(ascii: "-"), firstDigits: 4, to: &text)
+    }
+
+    /// Appends `21:09:00`.
+    public func appendTimeOfDay(to text: inout [UInt8]) {
+        Self.append(hour, minute, second, separator: UInt8(ascii: ":"), firstDigits: 2, to: &text)
+    }
+
+    private static func append(
+        _ first: Int, _ second: Int, _ third: Int, separator: UInt8, firstDigits: Int, to text: inout [UInt8]
+    ) {
+        Decimal.append(UInt64(first), minimumDigits: firstDigits, to: &text)
+        text.append(separator)
+        Decimal.append(UInt64(second), minimumDigits: 2, to: &text)
+        text.append(separator)
+        Decimal.append(UInt64(third), minimumDigits: 2, to: &text)
     }
 }

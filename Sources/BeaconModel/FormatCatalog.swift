@@ -32,8 +32,11 @@ public struct IdentityField: Sendable {
         case number
         /// This many octets as lower-case hexadecimal digits.
         case hexadecimal(octets: Int)
-        /// All remaining octets, by functions of the format. `parse` returns nil for what it cannot encode.
-        case custom(spell: @Sendable (_ octets: [UInt8]) -> String, parse: @Sendable (_ text: String) -> [UInt8]?)
+        /// All remaining octets, by functions of the format. `spell` appends UTF-8, and `parse` returns nil for what it
+        /// cannot encode.
+        case custom(
+            spell: @Sendable (_ octets: Span<UInt8>, _ text: inout [UInt8]) -> Void,
+            parse: @Sendable (_ text: String) -> [UInt8]?)
     }
 
     /// `lower_snake_case`, as in events and in the configuration.
@@ -60,18 +63,24 @@ public struct IdentityField: Sendable {
         case .custom: nil
         }
     }
-}
 
-/// The value of an identity field, as it is spelled in an event or a topic.
-public enum IdentityFieldValue: Equatable, Sendable {
-    case number(UInt16)
-    case text(String)
+    /// Appends the octets as people write them, in UTF-8.
+    fileprivate func spell(_ octets: Span<UInt8>, to text: inout [UInt8]) {
+        switch spelling {
+        case .uuid: UUIDText.append(octets, to: &text)
+        case .number: Decimal.append(UInt64(octets[0]) << 8 | UInt64(octets[1]), to: &text)
+        case .hexadecimal: Hexadecimal.append(octets, to: &text)
+        case .custom(let spell, _): spell(octets, &text)
+        }
+    }
 
-    /// As one level of a topic or a word of a log line, not escaped.
-    public var description: String {
-        switch self {
-        case .number(let number): String(number)
-        case .text(let text): text
+    fileprivate func write(_ octets: Span<UInt8>, into writer: inout JSONWriter) {
+        writer.key(key)
+        switch spelling {
+        case .uuid: writer.uuid(octets)
+        case .number: writer.integer(UInt16(octets[0]) << 8 | UInt16(octets[1]))
+        case .hexadecimal: writer.hexadecimal(octets)
+        case .custom(let spell, _): writer.string { spell(octets, &$0) }
         }
     }
 }
@@ -94,15 +103,13 @@ public struct FormatCatalog: Sendable {
         formats.firstIndex { $0.name == name }.map { FormatID(rawValue: UInt8($0)) }
     }
 
-    /// Calls `body` with each field of the identity, in the format's order.
-    public func forEachField(of identity: BeaconIdentity, _ body: (IdentityField, IdentityFieldValue) -> Void) {
-        guard let format = self[identity.format] else { return }
-        var offset = 0
-        for field in format.fields {
-            let count = field.octets ?? Int(identity.count) - offset
-            guard count >= 0, offset + count <= Int(identity.count) else { return }
-            body(field, Self.value(field, (offset..<offset + count).map { identity[$0] }))
-            offset += count
+    /// Calls `body` with each field of the identity and its value as people write it, in the format's order: the levels
+    /// of a topic, the words of a log line, not escaped.
+    public func forEachField(of identity: BeaconIdentity, _ body: (IdentityField, String) -> Void) {
+        forEachField(inOctetsOf: identity) { field, octets in
+            var text: [UInt8] = []
+            field.spell(octets, to: &text)
+            body(field, String(decoding: text, as: UTF8.self))
         }
     }
 
@@ -110,12 +117,18 @@ public struct FormatCatalog: Sendable {
     public func write(_ identity: BeaconIdentity, into writer: inout JSONWriter) {
         writer.key("format")
         writer.string(self[identity.format]?.name ?? "")
-        forEachField(of: identity) { field, value in
-            writer.key(field.key)
-            switch value {
-            case .number(let number): writer.integer(number)
-            case .text(let text): writer.string(text)
-            }
+        forEachField(inOctetsOf: identity) { field, octets in field.write(octets, into: &writer) }
+    }
+
+    private func forEachField(inOctetsOf identity: BeaconIdentity, _ body: (IdentityField, Span<UInt8>) -> Void) {
+        guard Int(identity.format.rawValue) < formats.count else { return }
+        let octets = identity.octets
+        var offset = 0
+        for field in formats[Int(identity.format.rawValue)].fields {
+            let count = field.octets ?? Int(identity.count) - offset
+            guard count >= 0, offset + count <= Int(identity.count) else { return }
+            body(field, octets.span.extracting(offset..<offset + count))
+            offset += count
         }
     }
 
@@ -127,15 +140,6 @@ public struct FormatCatalog: Sendable {
         case .hexadecimal(let count):
             Hexadecimal.octets(text).flatMap { $0.count == count ? $0 : nil }
         case .custom(_, let parse): parse(text)
-        }
-    }
-
-    private static func value(_ field: IdentityField, _ octets: [UInt8]) -> IdentityFieldValue {
-        switch field.spelling {
-        case .uuid: .text(UUIDText.text(octets))
-        case .number: .number(UInt16(octets[0]) << 8 | UInt16(octets[1]))
-        case .hexadecimal: .text(Hexadecimal.text(octets))
-        case .custom(let spell, _): .text(spell(octets))
         }
     }
 }

@@ -7,6 +7,7 @@
 public struct JSONWriter: Sendable {
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
+    private var scratch: [UInt8] = []
 
     public init() {
         bytes.reserveCapacity(512)
@@ -30,7 +31,12 @@ public struct JSONWriter: Sendable {
 
     /// Starts a member of the current object; its value must follow.
     public mutating func key(_ key: String) {
-        string(key)
+        self.key { $0.string(key) }
+    }
+
+    /// The same with a key that `write` writes as one string.
+    public mutating func key(_ write: (inout JSONWriter) -> Void) {
+        write(&self)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
@@ -46,9 +52,16 @@ public struct JSONWriter: Sendable {
     public mutating func null() { literal("null") }
     public mutating func boolean(_ value: Bool) { literal(value ? "true" : "false") }
 
+    @inlinable
     public mutating func integer(_ value: some FixedWidthInteger) {
+        integer(UInt64(value.magnitude), isNegative: value < 0)
+    }
+
+    @usableFromInline
+    mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
         separate()
-        if let small = Int64(exactly: value) { appendInteger(small) } else { bytes.append(contentsOf: "\(value)".utf8) }
+        if isNegative { bytes.append(UInt8(ascii: "-")) }
+        Decimal.append(magnitude, to: &bytes)
     }
 
     /// A number with a fixed count of decimals, rounded half away from zero; `null` when it is not finite or beyond
@@ -65,7 +78,7 @@ public struct JSONWriter: Sendable {
             number = -number
         }
         let unit = Int64(scale)
-        appendInteger(number / unit)
+        Decimal.append(UInt64(number / unit), to: &bytes)
         var fraction = number % unit
         guard fraction != 0 else { return }
         bytes.append(UInt8(ascii: "."))
@@ -80,38 +93,45 @@ public struct JSONWriter: Sendable {
     /// Text with everything escaped that JSON wants escaped. Control characters of Unicode's C1 block and the marks
     /// that turn the direction of writing are escaped too: what a stranger sends must not disturb a terminal.
     public mutating func string(_ value: String) {
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        for scalar in value.unicodeScalars {
-            switch scalar.value {
-            case 0x22, 0x5C:
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(UInt8(scalar.value))
-            case 0x0A: escape("n")
-            case 0x0D: escape("r")
-            case 0x09: escape("t")
-            case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069:
-                escape("u")
-                hexadecimalDigit(scalar.value >> 12)
-                hexadecimalDigit(scalar.value >> 8)
-                hexadecimalDigit(scalar.value >> 4)
-                hexadecimalDigit(scalar.value)
-            case 0..<0x80: bytes.append(UInt8(scalar.value))
-            default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
+        quote { escape(value.utf8.span, into: &$0) }
     }
 
-    /// Octets as a string of lower-case hexadecimal digits.
-    public mutating func hexadecimal(_ octets: Span<UInt8>) {
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        for index in octets.indices {
-            hexadecimalDigit(UInt32(octets[index] >> 4))
-            hexadecimalDigit(UInt32(octets[index]))
+    /// Text in UTF-8. What is not UTF-8 is written as U+FFFD, as often as a `String` made of the octets has it.
+    public mutating func string(utf8 octets: Span<UInt8>) {
+        quote { bytes in
+            var rest = octets
+            while true {
+                do throws(UTF8.ValidationError) {
+                    let valid = try UTF8Span(validating: rest)
+                    return escape(valid.span, into: &bytes)
+                } catch {
+                    escape(rest.extracting(..<error.byteOffsets.lowerBound), into: &bytes)
+                    bytes.append(contentsOf: UTF8.encodedReplacementCharacter)
+                    rest = rest.extracting(error.byteOffsets.upperBound...)
+                }
+            }
         }
-        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Text that `spell` appends as UTF-8.
+    public mutating func string(_ spell: (_ text: inout [UInt8]) -> Void) {
+        // Out of its place, because it is read while the document is written.
+        var text: [UInt8] = []
+        swap(&text, &scratch)
+        text.removeAll(keepingCapacity: true)
+        spell(&text)
+        string(utf8: text.span)
+        swap(&text, &scratch)
+    }
+
+    /// Octets as a string of lower-case hexadecimal digits, as ``Hexadecimal`` spells them.
+    public mutating func hexadecimal(_ octets: Span<UInt8>, isReversed: Bool = false, separator: UInt8? = nil) {
+        quote { Hexadecimal.append(octets, isReversed: isReversed, separator: separator, to: &$0) }
+    }
+
+    /// 16 octets as a string, as ``UUIDText`` spells them.
+    public mutating func uuid(_ octets: Span<UInt8>, isReversed: Bool = false) {
+        quote { UUIDText.append(octets, isReversed: isReversed, to: &$0) }
     }
 
     /// `aa:bb:cc:dd:ee:ff`; `null` for an anonymous advertiser.
@@ -127,10 +147,7 @@ public struct JSONWriter: Sendable {
     /// RFC 3339 in UTC with milliseconds, `2026-11-30T21:09:00.123Z`. Years outside 0 to 9999 give `null`.
     public mutating func time(_ time: WallTime) {
         guard let date = CivilTime(time) else { return null() }
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        date.append(to: &bytes)
-        bytes.append(UInt8(ascii: "\""))
+        quote { date.append(to: &$0) }
     }
 
     // MARK: Parts
@@ -156,41 +173,62 @@ public struct JSONWriter: Sendable {
         text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
     }
 
-    private mutating func escape(_ character: Unicode.Scalar) {
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(UInt8(ascii: character))
-    }
-
-    private mutating func hexadecimalDigit(_ value: UInt32) {
-        bytes.append(hexadecimalDigits[Int(value & 15)])
-    }
-
-    private mutating func octetString(_ value: UInt64, octets: Int) {
+    private mutating func quote(_ write: (_ bytes: inout [UInt8]) -> Void) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        for index in (0..<octets).reversed() {
-            let octet = UInt32(truncatingIfNeeded: value >> UInt64(index * 8))
-            hexadecimalDigit(octet >> 4)
-            hexadecimalDigit(octet)
-            if index > 0 { bytes.append(UInt8(ascii: ":")) }
-        }
+        write(&bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private mutating func appendInteger(_ value: Int64) {
-        if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        var rest = value.magnitude
-        var digits = 1
-        var bound: UInt64 = 10
-        while digits < 19, rest >= bound {
-            digits += 1
-            bound *= 10
-        }
-        let start = bytes.count
-        for _ in 0..<digits { bytes.append(UInt8(ascii: "0")) }
-        for index in (start..<start + digits).reversed() {
-            bytes[index] += UInt8(rest % 10)
-            rest /= 10
+    /// Only the octets of an address that are wanted, the last ones.
+    private mutating func octetString(_ value: UInt64, octets: Int) {
+        let all = [8 of UInt8] { UInt8(truncatingIfNeeded: value >> UInt64(56 - $0 * 8)) }
+        hexadecimal(all.span.extracting((8 - octets)...), separator: UInt8(ascii: ":"))
+    }
+}
+
+/// Appends what stands for valid UTF-8 inside of a JSON string.
+private func escape(_ text: Span<UInt8>, into bytes: inout [UInt8]) {
+    // The longest that stands for one octet is \u007f.
+    bytes.append(addingCapacity: text.count * 6) { output in
+        var index = 0
+        while index < text.count {
+            let octet = text[index]
+            index += 1
+            switch octet {
+            case 0x22, 0x5C:
+                output.append(UInt8(ascii: "\\"))
+                output.append(octet)
+            case 0x20..<0x7F: output.append(octet)
+            case 0x0A: append("n", to: &output)
+            case 0x0D: append("r", to: &output)
+            case 0x09: append("t", to: &output)
+            case 0..<0x20, 0x7F: appendUnicode(UInt32(octet), to: &output)
+            // U+0080 to U+00BF have two octets, U+2000 to U+2FFF three.
+            case 0xC2 where text[index] < 0xA0:
+                appendUnicode(UInt32(text[index]), to: &output)
+                index += 1
+            case 0xE2:
+                let scalar = 0x2000 | UInt32(text[index] & 0x3F) << 6 | UInt32(text[index + 1] & 0x3F)
+                switch scalar {
+                case 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069:
+                    appendUnicode(scalar, to: &output)
+                    index += 2
+                default: output.append(octet)
+                }
+            default: output.append(octet)
+            }
         }
     }
+}
+
+private func append(_ character: Unicode.Scalar, to output: inout OutputSpan<UInt8>) {
+    output.append(UInt8(ascii: "\\"))
+    output.append(UInt8(ascii: character))
+}
+
+private func appendUnicode(_ scalar: UInt32, to output: inout OutputSpan<UInt8>) {
+    append("u", to: &output)
+    Hexadecimal.append(UInt8(truncatingIfNeeded: scalar >> 8), to: &output)
+    Hexadecimal.append(UInt8(truncatingIfNeeded: scalar), to: &output)
 }

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The value of a hexadecimal digit in ASCII, either case.
+@inline(__always)
 func hexadecimalDigit(_ character: UInt8) -> UInt8? {
-    switch character {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-    default: nil
+    let value = digitValues[Int(character)]
+    return value < 16 ? value : nil
+}
+
+/// The values of all characters as hexadecimal digits; 16 for what is none.
+private let digitValues: [256 of UInt8] = [256 of UInt8] { index in
+    switch UInt8(truncatingIfNeeded: index) {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt8(index) - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt8(index) - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt8(index) - UInt8(ascii: "A") + 10
+    default: 16
     }
 }
 
@@ -26,29 +33,92 @@ public enum Hexadecimal {
         return String(decoding: digits, as: UTF8.self)
     }
 
+    /// Appends lower-case digits, two an octet.
+    ///
+    /// - Parameters:
+    ///   - isReversed: the last octet first, as little-endian numbers are written.
+    ///   - separator: what stands between two octets.
+    public static func append(
+        _ octets: Span<UInt8>, isReversed: Bool = false, separator: UInt8? = nil, to text: inout [UInt8]
+    ) {
+        text.append(addingCapacity: octets.count * 3) { output in
+            for index in octets.indices {
+                if let separator, index > 0 { output.append(separator) }
+                append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
+            }
+        }
+    }
+
+    static func append(_ octet: UInt8, to output: inout OutputSpan<UInt8>) {
+        output.append(hexadecimalDigits[Int(octet >> 4)])
+        output.append(hexadecimalDigits[Int(octet & 15)])
+    }
+
     /// Reads pairs of digits in either case; nil for an odd count or a foreign character.
     public static func octets(_ text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
-        guard digits.count.isMultiple(of: 2) else { return nil }
         var octets: [UInt8] = []
         octets.reserveCapacity(digits.count / 2)
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = hexadecimalDigit(digits[index]), let low = hexadecimalDigit(digits[index + 1]) else {
-                return nil
+        return read(digits.span, into: &octets) ? octets : nil
+    }
+
+    /// Appends what pairs of digits in either case stand for; false for an odd count or a foreign character, with the
+    /// octets in front of it appended.
+    public static func read(_ digits: Span<UInt8>, into octets: inout [UInt8]) -> Bool {
+        guard digits.count.isMultiple(of: 2) else { return false }
+        var isSound = true
+        octets.append(addingCapacity: digits.count / 2) { output in
+            var index = 0
+            while index < digits.count {
+                guard let high = hexadecimalDigit(digits[index]), let low = hexadecimalDigit(digits[index + 1]) else {
+                    isSound = false
+                    return
+                }
+                output.append(high << 4 | low)
+                index += 2
             }
-            octets.append(high << 4 | low)
         }
-        return octets
+        return isSound
+    }
+}
+
+/// Numbers as decimal digits.
+public enum Decimal {
+    /// Appends at least `minimumDigits` digits, filled up with zeros.
+    public static func append(_ value: UInt64, minimumDigits: Int = 1, to text: inout [UInt8]) {
+        var digits = 1
+        var bound: UInt64 = 10
+        // 20 digits are the longest number, whose bound would overflow.
+        while digits < 20, digits < minimumDigits || value >= bound {
+            digits += 1
+            if digits < 20 { bound *= 10 }
+        }
+        text.append(addingCapacity: digits) { output in
+            for _ in 0..<digits { output.append(UInt8(ascii: "0")) }
+            var octets = output.mutableSpan
+            var rest = value
+            var index = digits
+            while rest > 0 {
+                index -= 1
+                octets[index] += UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            }
+        }
     }
 }
 
 /// UUIDs in the canonical spelling of RFC 9562, lower case with dashes.
 public enum UUIDText {
-    /// - Precondition: 16 octets, most significant first.
-    public static func text(_ octets: [UInt8]) -> String {
-        precondition(octets.count == 16, "a UUID is 16 octets")
-        return [octets[0..<4], octets[4..<6], octets[6..<8], octets[8..<10], octets[10..<16]]
-            .map { Hexadecimal.text($0) }.joined(separator: "-")
+    /// Appends the spelling of 16 octets; of another count it has as many digits as there are octets.
+    ///
+    /// - Parameter isReversed: the octets stand least significant first.
+    public static func append(_ octets: Span<UInt8>, isReversed: Bool = false, to text: inout [UInt8]) {
+        text.append(addingCapacity: octets.count * 3) { output in
+            for index in octets.indices {
+                if index == 4 || index == 6 || index == 8 || index == 10 { output.append(UInt8(ascii: "-")) }
+                Hexadecimal.append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
+            }
+        }
     }
 
     /// Reads either case, with dashes in their places or with none at all.

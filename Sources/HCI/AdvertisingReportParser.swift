@@ -15,6 +15,13 @@ public struct AdvertisingReportParser: ~Copyable {
 
     public init() {}
 
+    /// Forgets the counts and what waits for its end, and keeps the memory.
+    public mutating func reset() {
+        malformed = MalformedCounts()
+        reportCount = 0
+        fragments.removeAll()
+    }
+
     /// Calls `body` with each report in `packet` and its data, in order. Packets of other kinds hold none.
     ///
     /// - Parameters:

@@ -85,6 +85,10 @@ struct FragmentStore: ~Copyable {
         if let index = slots.firstIndex(where: { $0.key == key }) { release(index) }
     }
 
+    mutating func removeAll() {
+        for index in slots.indices where slots[index].key != nil { release(index) }
+    }
+
     private mutating func append(_ data: Span<UInt8>, _ index: Int) {
         for position in data.indices { slots[index].octets.append(data[position]) }
     }

@@ -44,34 +44,6 @@ enum ReportWriter {
         writer.endArray()
     }
 
-    /// Writes what is found in the advertisements as members of the current object: `frames`, `kinds`, and where frames
-    /// claim such a power `implausible_power`, which holds their places in `frames`.
-    static func writeFindings(_ advertisements: [[UInt8]], _ decoder: FrameDecoder, _ writer: inout JSONWriter) {
-        var count = 0
-        var implausible: [Int] = []
-        writer.key("frames")
-        writer.beginArray()
-        for data in advertisements {
-            decoder.forEachFrame(in: data.span) { frame, payload in
-                decoder.write(frame, payload, into: &writer)
-                if frame.claimsImplausiblePower { implausible.append(count) }
-                count += 1
-            }
-        }
-        writer.endArray()
-        writer.key("kinds")
-        writer.beginArray()
-        for data in advertisements {
-            AdvertisementKind.forEach(in: data.span) { kind, payload in kind.write(payload, into: &writer) }
-        }
-        writer.endArray()
-        guard !implausible.isEmpty else { return }
-        writer.key("implausible_power")
-        writer.beginArray()
-        for index in implausible { writer.integer(index) }
-        writer.endArray()
-    }
-
     /// Writes the reasons that occurred, as an object.
     static func writeMalformed(_ counts: MalformedCounts, _ writer: inout JSONWriter) {
         writer.beginObject()

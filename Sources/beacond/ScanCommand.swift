@@ -44,7 +44,11 @@ enum ScanCommand {
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         let duration = try arguments.interval("--duration") ?? defaultDuration
         var filter = ScanFilter()
-        filter.uuid = try arguments.uuid("--uuid").map(UUIDText.text)
+        filter.uuid = try arguments.uuid("--uuid").map { octets in
+            var text: [UInt8] = []
+            UUIDText.append(octets.span, to: &text)
+            return String(decoding: text, as: UTF8.self)
+        }
         filter.major = try arguments.number("--major")
         filter.minor = try arguments.number("--minor")
         filter.strength = try arguments.number("--rssi", Int8.self).map(Int64.init)

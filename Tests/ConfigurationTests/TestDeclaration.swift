@@ -35,7 +35,7 @@ enum TestDeclaration {
                 IdentityField(
                     key: "url",
                     spelling: .custom(
-                        spell: { String(decoding: $0, as: UTF8.self) },
+                        spell: { octets, text in for index in octets.indices { text.append(octets[index]) } },
                         parse: { $0.utf8.starts(with: "https://".utf8) ? Array($0.utf8.dropFirst(8)) : nil }),
                     summary: "The URL.")
             ]),

@@ -117,6 +117,59 @@ import Testing
         #expect(back == text)
     }
 
+    /// Octets from the air are repaired as `String` repairs them, without becoming one.
+    @Test func octetsAreWrittenAsTheStringTheyMake() {
+        var random = SeededGenerator(seed: 11)
+        // Parts of long, overlong, cut and foreign sequences, of characters that are escaped, and plain ones.
+        let octets: [UInt8] = [
+            0x00, 0x0A, 0x1F, 0x22, 0x41, 0x5C, 0x7F, 0x80, 0x81, 0x8E, 0x9F, 0xA0, 0xA6, 0xAE, 0xBF, 0xC0, 0xC2, 0xC3,
+            0xE0, 0xE2, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xFF,
+        ]
+        for _ in 0..<20_000 {
+            let count = Int.random(in: 0...8, using: &random)
+            let text = (0..<count).map { _ in octets[Int.random(in: octets.indices, using: &random)] }
+            var written = JSONWriter()
+            written.string(utf8: text.span)
+            var expected = JSONWriter()
+            expected.string(String(decoding: text, as: UTF8.self))
+            #expect(written.bytes == expected.bytes, "\(text)")
+        }
+    }
+
+    @Test func digitsAreReadInEitherCaseAndNothingElse() {
+        for high in UInt8.min...UInt8.max {
+            for low in [UInt8(ascii: "0"), UInt8(ascii: "f"), UInt8(ascii: "F"), UInt8(ascii: "g"), high] {
+                let characters = [high, low].map { Character(Unicode.Scalar($0)) }
+                let values = characters.map { $0.isASCII ? $0.hexDigitValue : nil }
+                var octets: [UInt8] = []
+                let isRead = Hexadecimal.read([high, low].span, into: &octets)
+                if let first = values[0], let second = values[1] {
+                    #expect(isRead && octets == [UInt8(first * 16 + second)])
+                } else {
+                    #expect(!isRead)
+                }
+            }
+        }
+        var octets: [UInt8] = []
+        #expect(!Hexadecimal.read([UInt8(ascii: "0")].span, into: &octets))
+    }
+
+    @Test func spellingsRunEitherWay() {
+        let octets = (0..<16).map { UInt8($0) }
+        var writer = JSONWriter()
+        writer.beginArray()
+        writer.hexadecimal(octets.span.extracting(..<3), separator: UInt8(ascii: ":"))
+        writer.hexadecimal(octets.span.extracting(..<3), isReversed: true)
+        writer.uuid(octets.span)
+        writer.uuid(octets.span, isReversed: true)
+        writer.string { Decimal.append(7, minimumDigits: 3, to: &$0) }
+        writer.endArray()
+        let expected = [
+            "00:01:02", "020100", "00010203-0405-0607-0809-0a0b0c0d0e0f", "0f0e0d0c-0b0a-0908-0706-050403020100", "007",
+        ]
+        #expect(writer.text == "[\"" + expected.joined(separator: "\",\"") + "\"]")
+    }
+
     @Test func timesSaturate() {
         let last = MonotonicTime(nanoseconds: .max)
         let first = MonotonicTime(nanoseconds: .min)

@@ -30,7 +30,8 @@ final class Driver {
                 IdentityField(
                     key: "url",
                     spelling: .custom(
-                        spell: { String(decoding: $0, as: UTF8.self) }, parse: { Array($0.utf8) }),
+                        spell: { octets, text in for index in octets.indices { text.append(octets[index]) } },
+                        parse: { Array($0.utf8) }),
                     summary: "URL.")
             ]),
     ])

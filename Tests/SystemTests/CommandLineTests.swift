@@ -260,6 +260,20 @@ import Testing
         }
     }
 
+    /// Lines are read in place: ends of every kind, lines that the reads of the pipe cut, and one longer than its buffer.
+    @Test func linesAreReadWhole() throws {
+        let frame = "1aff4c000215f7826da64fa24e988024bc5b71e0893e00010002c5"
+        let answer = try Program.run("decode", input: frame).output
+        let padded = String(repeating: " ", count: 100_000) + frame
+        let lines = ["\r", "\t\(frame)\r", padded, "  "] + Array(repeating: frame, count: 3000) + [frame]
+        let outcome = try Program.run("decode", input: lines.joined(separator: "\n"))
+        #expect(outcome.status == 0)
+        #expect(outcome.output == String(repeating: answer, count: 3003))
+        let endless = try Program.run("decode", input: String(repeating: "0", count: 3_000_000))
+        #expect(endless.status == 66)
+        #expect(endless.errors.contains("a line is longer than"))
+    }
+
     /// The program is given no bind keys: what they open stays out.
     private static func withoutKey(_ frame: [String: Any]) -> [String: Any] {
         guard frame["bindkey"] != nil else { return frame }

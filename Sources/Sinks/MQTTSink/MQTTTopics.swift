@@ -78,7 +78,7 @@ struct MQTTTopics {
         switch subject {
         case .beacon(let identity):
             append(vocabulary.formats[identity.format]?.name ?? "unknown")
-            vocabulary.formats.forEachField(of: identity) { _, value in append(value.description) }
+            vocabulary.formats.forEachField(of: identity) { _, value in append(value) }
         case .region(let name):
             append("region")
             append(vocabulary.names[name])

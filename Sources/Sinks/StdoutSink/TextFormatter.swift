@@ -47,8 +47,7 @@ struct TextFormatter: Sendable {
         if event.name != .none { return vocabulary.names[event.name] }
         guard let identity = event.identity else { return "-" }
         var fields: [String] = []
-        vocabulary.formats.forEachField(of: identity) { _, value in
-            let text = value.description
+        vocabulary.formats.forEachField(of: identity) { _, text in
             fields.append(text.count > Self.longestField ? text.prefix(Self.shortenedField) + "…" : text)
         }
         return "\(vocabulary.formats[identity.format]?.name ?? "unknown") \(fields.joined(separator: "/"))"

@@ -3,7 +3,8 @@
 #
 # Shows that a replay allocates nothing once it is warm: a capture of N packets and its first half are replayed under a
 # malloc interposer, and the thread of the loop (read, parse, decode, presence, offer) must have made exactly as many
-# requests for memory in both. What the second half asked for is the difference.
+# requests for memory in both. What the second half asked for is the difference. Once more with the events spelled
+# instead of offered, as sinks spell them.
 #
 # usage: check_allocations.sh BEACOND [PACKETS]
 set -euo pipefail
@@ -19,12 +20,13 @@ trap 'rm -rf "$folder"' EXIT
 "$here/../make_capture.py" "$folder/whole.btsnoop" --packets "$packets" >/dev/null
 "$here/../make_capture.py" "$folder/half.btsnoop" --packets $((packets / 2)) >/dev/null
 
+# count CAPTURE OPTION...
 # Prints "FIRST OTHERS", the counts of the loop's thread and of all other threads.
 count() {
     local counts=$folder/counts
     rm -f "$counts"
     if ! ALLOCATION_COUNTS=$counts LD_PRELOAD=$folder/count.so \
-        "$beacond" replay "$1" --sink null >/dev/null 2>"$folder/log"; then
+        "$beacond" replay "$@" >/dev/null 2>"$folder/log"; then
         cat "$folder/log" >&2
         return 1
     fi
@@ -32,17 +34,24 @@ count() {
     cat "$counts"
 }
 
-half=$(count "$folder/half.btsnoop")
-whole=$(count "$folder/whole.btsnoop")
-read -r half_loop half_others <<<"$half"
-read -r whole_loop whole_others <<<"$whole"
-printf '%-34s %12s %14s\n' 'allocations' 'loop thread' 'other threads'
-printf '%-34s %12d %14d\n' "replay of $((packets / 2)) packets" "$half_loop" "$half_others" \
-    "replay of $packets packets" "$whole_loop" "$whole_others" \
-    'in the second half' $((whole_loop - half_loop)) $((whole_others - half_others))
-if [[ $whole_loop -ne $half_loop ]]; then
-    echo "the loop must allocate nothing in the second half; stacks from where the first half ended:" >&2
-    ALLOCATION_TRACE=$half_loop LD_PRELOAD=$folder/count.so \
-        "$beacond" replay "$folder/whole.btsnoop" --sink null 2>&1 >/dev/null | head -200 >&2 || true
-    exit 1
-fi
+# check OPTION...
+check() {
+    local half whole half_loop half_others whole_loop whole_others
+    half=$(count "$folder/half.btsnoop" "$@")
+    whole=$(count "$folder/whole.btsnoop" "$@")
+    read -r half_loop half_others <<<"$half"
+    read -r whole_loop whole_others <<<"$whole"
+    printf '%-34s %12s %14s\n' "allocations with $*" 'loop thread' 'other threads'
+    printf '%-34s %12d %14d\n' "replay of $((packets / 2)) packets" "$half_loop" "$half_others" \
+        "replay of $packets packets" "$whole_loop" "$whole_others" \
+        'in the second half' $((whole_loop - half_loop)) $((whole_others - half_others))
+    if [[ $whole_loop -ne $half_loop ]]; then
+        echo "the loop must allocate nothing in the second half; stacks from where the first half ended:" >&2
+        ALLOCATION_TRACE=$half_loop LD_PRELOAD=$folder/count.so \
+            "$beacond" replay "$folder/whole.btsnoop" "$@" 2>&1 >/dev/null | head -200 >&2 || true
+        exit 1
+    fi
+}
+
+check --sink null
+check --emit events
