@@ -2,8 +2,12 @@
 """Runs checks and says, one line each, what became of them."""
 
 import os
+import signal
 import sys
 import time
+
+# SIGTERM runs the `finally` blocks, which end what was started.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNAVAILABLE = 69

@@ -36,8 +36,17 @@ for tool in btmgmt btvirt hcitool; do program "$unpacked/usr/bin/$tool" /usr/bin
 program "$unpacked/usr/libexec/bluetooth/bluetoothd" /usr/bin/bluetoothd
 program "$(command -v dbus-daemon)" /usr/bin/dbus-daemon
 program "$(command -v setpriv)" /usr/bin/setpriv
-program "$beacond" /guest/beacond
-strip "$root/guest/beacond"
+# The service manager, and beacond as its service; both names are the same file.
+program /lib/systemd/systemd /lib/systemd/systemd
+program "$(command -v systemctl)" /usr/bin/systemctl
+program "$beacond" /usr/local/bin/beacond
+strip "$root/usr/local/bin/beacond"
+ln -s /usr/local/bin/beacond "$root/guest/beacond"
+install -D --mode=644 --target-directory="$root/lib/systemd/system" "$here/guest/checks.service" \
+    "$here/../../systemd/beacond.service" /lib/systemd/system/{basic,network,shutdown,sysinit}.target
+mkdir -p "$root/etc/beacond"
+printf 'root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' >"$root/etc/passwd"
+printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
 gcc -O2 -Wall -Wextra -Werror -static -D_GNU_SOURCE -o "$root/usr/bin/vhci_bridge" "$here/guest/vhci_bridge.c"
 
 # The modules flat, each after those that it needs: busybox' insmod knows no dependencies.
@@ -52,5 +61,6 @@ for module in bluetooth hci_vhci cmac ecb ctr ccm algif_hash algif_skcipher virt
 done
 
 install --mode=755 "$here/guest/init" "$root/init"
-install --mode=644 "$here"/guest/{run,support,checks.sh,dbus.conf} "$root/guest/"
+install --mode=644 "$here"/guest/{run,start,support,checks.sh,dbus.conf} \
+    "$here/../../systemd/beacond.service.d/net-admin.conf" "$root/guest/"
 (cd "$root" && find . | cpio --create --format=newc --quiet | zstd --quiet -3) >"$image"

@@ -84,6 +84,45 @@ check_net_raw_is_enough() {
     [ "$(state main scanning)" = false ] || fail "the controller goes on scanning"
 }
 
+# The service as it is shipped: the sandbox, the system calls, the user, the notification, the watchdog's socket.
+check_service() {
+    plug main
+    air beacons 20 100
+    configure hci:0 '{ "kind": "json", "config": { "path": "/var/log/beacond/events.jsonl" } }' \
+        >/etc/beacond/plugins.json
+    # There is no journal here.
+    mkdir -p /run/systemd/system/beacond.service.d
+    printf '[Service]\nStandardError=append:%s\n' "$work/log" >/run/systemd/system/beacond.service.d/log.conf
+    systemctl daemon-reload
+    systemctl start beacond || fail "it does not start: $(systemctl show --property=Result,ExecMainStatus beacond)"
+    ln -s /var/log/beacond/events.jsonl "$work/out"
+    sees 20
+    holds CapEff 0000000000002000
+    holds CapBnd 0000000000002000
+    holds NoNewPrivs 1
+    holds Seccomp 2
+    ! grep -q '^Uid:.0' "/proc/$(main_process)/status" || fail "it runs as root"
+    systemctl reload beacond && systemctl is-active beacond || fail "it does not survive a reload"
+    systemctl stop beacond
+    result=$(systemctl show --value --property=Result beacond)
+    [ "$result" = success ] || fail "it ended with $result"
+    [ "$(state main scanning)" = false ] || fail "the controller goes on scanning"
+    cp /guest/net-admin.conf /run/systemd/system/beacond.service.d/
+    systemctl daemon-reload
+    systemctl start beacond || fail "it does not start with net-admin.conf"
+    holds CapEff 0000000000003000
+    detail "systemd $(systemctl --version | sed -n '1s/systemd \([0-9]*\).*/\1/p')"
+}
+
+main_process() {
+    systemctl show --value --property=MainPID beacond
+}
+
+# holds KEY VALUE: that is in the status of the service's process.
+holds() {
+    grep -q "^$1:.$2\$" "/proc/$(main_process)/status" || fail "$(grep "^$1:" "/proc/$(main_process)/status"), not $2"
+}
+
 # Every report that the controller sent was received: 90 beacons at 105 ms on average are 850 reports a second.
 check_load() {
     plug main
