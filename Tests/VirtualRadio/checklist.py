@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs checks and says, one line each, what became of them."""
 
+import asyncio
 import os
 import signal
 import sys
 import time
-
-# SIGTERM runs the `finally` blocks, which end what was started.
-signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNAVAILABLE = 69
@@ -52,6 +50,16 @@ class Checklist:
               f"{time.monotonic() - self.start:.0f} s, "
               f"{usage.user + usage.system + usage.children_user + usage.children_system:.0f} s of CPU", flush=True)
         return 1 if self.counts["FAILED"] or not self.counts["ok"] else 0
+
+
+def run(checks):
+    """Runs a coroutine and ends the program with what it returns. SIGTERM runs its `finally` blocks, too, which end
+    what was started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(asyncio.run(checks))
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGTERM)
 
 
 def add_options(parser):

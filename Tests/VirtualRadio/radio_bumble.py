@@ -16,7 +16,6 @@ import json
 import os
 import signal
 import struct
-import sys
 import tempfile
 import time
 
@@ -113,6 +112,8 @@ class Gateway:
         """Waits for a condition; the log is the explanation if it does not come."""
         start = time.monotonic()
         while not condition():
+            if self.process.returncode is not None:
+                await asyncio.gather(*self.readers)
             log = "; ".join(self.log[-3:])
             assert self.process.returncode is None, f"beacond ended with {self.process.returncode}: {log}"
             assert time.monotonic() - start < seconds, f"not within {seconds} s: {what}; the log says: {log}"
@@ -392,10 +393,7 @@ async def run(options):
             except TimeoutError:
                 report.say("FAILED", name, f"nothing for {TIME_LIMIT} s, or no answer to a command")
             except AssertionError as error:
-                line = error.__traceback__
-                while line.tb_next and "radio_bumble" in line.tb_next.tb_frame.f_code.co_filename:
-                    line = line.tb_next
-                report.say("FAILED", name, f"line {line.tb_lineno}: {error}")
+                report.say("FAILED", name, f"line {error.__traceback__.tb_next.tb_lineno}: {error}")
             finally:
                 await room.close()
     return report.finish()
@@ -404,4 +402,4 @@ async def run(options):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     checklist.add_options(parser)
-    sys.exit(asyncio.run(run(parser.parse_args())))
+    checklist.run(run(parser.parse_args()))

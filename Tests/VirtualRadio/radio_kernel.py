@@ -15,7 +15,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import checklist
@@ -135,4 +134,4 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     if reason := missing():
         checklist.skip("virtual machine", reason)
-    sys.exit(asyncio.run(run(chosen)))
+    checklist.run(run(chosen))
