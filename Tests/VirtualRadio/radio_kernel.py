@@ -58,7 +58,7 @@ def kernel():
 def machine(folder, names):
     """The command line of QEMU."""
     command = [
-        "qemu-system-x86_64", "-accel", "tcg", "-machine", "q35", "-cpu", "Nehalem", "-m", "384", "-smp", "1",
+        "qemu-system-x86_64", "-accel", "tcg", "-machine", "q35", "-cpu", "Nehalem", "-m", "768", "-smp", "1",
         "-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio",
         "-kernel", kernel(), "-initrd", os.path.join(folder, "image"),
         "-append", f"console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off tsc=unstable systemd.unit=checks.service systemd.show_status=0 checks={','.join(names)}",
@@ -73,8 +73,6 @@ def machine(folder, names):
 async def run(options):
     report = checklist.Checklist(options)
     names = [name for name in check_names() if report.is_wanted(name)]
-    if "no_bluetooth" not in names:
-        names.insert(0, "no_bluetooth")  # It loads the modules.
     with tempfile.TemporaryDirectory(prefix="radio-") as folder:
         subprocess.run([os.path.join(HERE, "make_image.sh"), options.beacond, os.path.join(folder, "image")],
                        check=True)

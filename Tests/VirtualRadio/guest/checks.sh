@@ -5,14 +5,23 @@
 #
 # On the host are three controllers: `main` and `other` know the extended commands, `old` does not.
 
-# Before the modules are loaded, so it must be the first.
+# Must be the first: the modules are loaded for the one after it.
 check_no_bluetooth() {
     refuses 69 "modprobe bluetooth" /guest/beacond run --source hci:0 --sink stdout
-    load_modules
 }
 
+# Whether it then ends or waits is not judged here.
 check_no_adapter() {
-    refuses 69 "hci0: no such adapter" /guest/beacond run --source hci:0 --sink stdout
+    start hci:0
+    says "hci0: no such adapter"
+}
+
+check_adapter_comes_late() {
+    start hci:0
+    says "hci0: no such adapter"
+    air beacons 5 100
+    plug main
+    sees 5 30
 }
 
 check_raw_channel() {
@@ -60,8 +69,10 @@ check_adapter_down() {
     plug main
     air beacons 5 100
     hciconfig hci0 down
-    start hci:0
-    says "is down"
+    # As the unit runs it; with CAP_NET_ADMIN it could bring the adapter up.
+    start hci:0 $nobody_with_net_raw
+    within 5 grep -q '"event":"adapter".*"state":"\(absent\|blind\|failed\)"' "$work/out" || fail "no event says so"
+    grep -qi 'is down\|adapter up?\|power on' "$work/log" || fail "the log does not say why"
     is_running || fail "beacond ended"
     bring_up hci0
     sees 5 20
@@ -286,11 +297,17 @@ check_user_channel() {
     [ "$(state main scanning)" = false ] || fail "the controller goes on scanning"
 }
 
-# The kernel, or another program, has the adapter.
+# Another program has the adapter for itself.
 check_user_channel_busy() {
     plug main
-    # With its cure; 69 is "no radio".
-    refuses 69 "user:0.*\(busy\|in use\)" /guest/beacond run --source user:0 --sink stdout --duration 5s
+    air beacons 5 100
+    hciconfig hci0 down
+    start user:0
+    sees 5
+    XDG_RUNTIME_DIR=$work /guest/beacond run --source user:0 --sink stdout --duration 3s >"$work/second" 2>&1
+    grep -qi 'busy\|in use\|another' "$work/second" || fail "the second does not say why: $(tail -n 1 "$work/second")"
+    look_again
+    sees 5
 }
 
 check_user_channel_beside_bluetoothd() {
