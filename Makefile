@@ -26,7 +26,7 @@ FORMATTED := Package.swift Sources Tests
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-kills check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
 	check-linkage check-allocations check-captures bench reference \
 	install clean
 
@@ -55,6 +55,9 @@ check-unit: build
 
 check-broker: build
 	$(HARNESS)/broker_kills.py --beacond $(DEBUG) --quick
+
+test-radio: release ## Not part of test yet: beacond with virtual controllers and in a virtual machine with a real kernel
+	Tests/VirtualRadio/test_radio.sh $(RELEASE)
 
 test-kills: release ## 20 kills of the broker and a black hole of a minute
 	$(HARNESS)/broker_kills.py --beacond $(RELEASE)
