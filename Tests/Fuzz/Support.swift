@@ -59,6 +59,19 @@ struct InputReader: ~Copyable, ~Escapable {
     }
 }
 
+/// Calls `body` with each packet of an input and when it came.
+///
+/// Packets stand one behind the other, each with two octets in front: the time since the one before in units of 8 ms, so
+/// that fragments grow stale, and its length less the three octets of an event's header.
+func forEachPacket(in input: Span<UInt8>, _ body: (Span<UInt8>, MonotonicTime) -> Void) {
+    var reader = InputReader(input)
+    var time = MonotonicTime.zero
+    while !reader.isAtEnd {
+        time = time + .milliseconds(Int64(reader.octet()) * 8)
+        body(reader.span(Int(reader.octet()) + 3), time)
+    }
+}
+
 extension Span where Element == UInt8 {
     var array: [UInt8] { unsafe withUnsafeBufferPointer { unsafe Array($0) } }
 }

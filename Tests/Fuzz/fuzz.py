@@ -25,6 +25,8 @@ PRODUCTS = WORK / "release"
 TARGETS = {
     "hci": 4096,  # 1,650 octets of data come in eight packets
     "advertising": 1650,  # longest advertising data (Core 5.4, Vol 6, Part B, 2.3.4.9)
+    "sightings": 2048,
+    "layout": 512,
     "btsnoop": 2048,
     "plugins": 2048,
     "outbox": 1024,  # four texts of 255 octets at most
@@ -62,7 +64,7 @@ def build(targets):
     for target in targets:
         run(["swiftc", "-O", "-parse-as-library", "-swift-version", "6", "-strict-memory-safety",
              "-enable-experimental-feature", "Lifetimes", "-warnings-as-errors", sanitizers, "-use-ld=lld",
-             "-module-name", "fuzz", *[f"-I{path}" for path in modules], HERE / "Support.swift",
+             "-module-name", "fuzz", *[f"-I{path}" for path in modules], *sorted(HERE.glob("*.swift")),
              HERE / "targets" / f"{target}.swift", archive, "-o", WORK / target])
 
 

@@ -16,6 +16,8 @@ import sys
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "Fixtures"
 # Records of a capture in one seed, and seeds made of one capture: enough to show every kind of packet.
 RECORDS, SLICES = 4, 30
+# Of layout strings.
+TERMS = ("m:", "s:0-1=feaa", "i:", "p:", "d:", "x", "p:-:", "4-19", "2-3=beac", "0-3=4c000215", ":-41")
 
 
 def vectors():
@@ -41,7 +43,7 @@ def advertising():
 
 
 def framed(packets):
-    """As targets/hci.swift takes them: the time since the last packet, the length less 3, the packet."""
+    """As `forEachPacket` takes them: the time since the last packet, the length less 3, the packet."""
     return b"".join(bytes([1, max(0, len(packet) - 3)]) + packet for packet in packets)
 
 
@@ -54,6 +56,24 @@ def hci():
             yield framed([bytes([0x04, 0x3E, len(report) + 2, 0x02, 1]) + report])
     # What a controller answers.
     yield framed([bytes.fromhex("040e0401052000"), bytes.fromhex("040f0400010c20"), bytes.fromhex("04100142")])
+
+
+def sightings():
+    """The same packets, and each pair of them as the advertisement and the scan response of one device."""
+    units = list(hci())
+    yield from units
+    yield from (first + second for first, second in zip(units, units[1:]))
+
+
+def layout():
+    """Layouts that people use, each in front of data that fit some of them."""
+    texts = [
+        b"m:2-3=0215,i:4-19,i:20-21,i:22-23,p:24-24", b"m:2-3=beac,i:4-19,i:20-21,i:22-23,p:24-24,d:25-25",
+        b"s:0-1=feaa,m:2-2=00,p:3-3:-41,i:4-13,i:14-19", b"s:0-1=feaa,m:2-2=10,p:3-3:-41,i:4-21v",
+        b"x,s:0-1=feaa,m:2-2=20,d:3-3,d:4-5,d:6-7,d:8-11,d:12-15", b"m:0-3=4c000215, i:4-5l,p:-:-59,d:6-12lb",
+    ]
+    for data in list(advertising())[::4]:
+        yield from (text + b"\n" + data for text in texts[:1 if len(data) > 31 else None])
 
 
 def btsnoop():
@@ -118,9 +138,10 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
-    for make in (hci, advertising, btsnoop, plugins, outbox):
+    for make in (hci, advertising, sightings, layout, btsnoop, plugins, outbox):
         write(folder, make.__name__, make())
     (folder / "plugins.dict").write_text(words())
+    (folder / "layout.dict").write_text("".join(f'"{word}"\n' for word in TERMS))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ import HCI
 
 /// HCI framing, legacy and extended reports, and the joining of fragments.
 ///
-/// The input is packets one behind the other, each with two octets in front: the time since the last packet in units
-/// of 8 ms, so that fragments grow stale, and its length less the three octets of a packet's header.
+/// The input is that of `forEachPacket`.
 func fuzz(_ input: Span<UInt8>) {
     check(read(input) == read(input), "the same packets give other reports")
 }
@@ -15,13 +14,9 @@ func fuzz(_ input: Span<UInt8>) {
 private func read(_ input: Span<UInt8>) -> Int {
     var digest = Hasher()
     var parser = AdvertisingReportParser()
-    var reader = InputReader(input)
-    var time = MonotonicTime.zero
     // Octets of data that were put in and that may still be handed out.
     var credit = 0
-    while !reader.isAtEnd {
-        time = time + .milliseconds(Int64(reader.octet()) * 8)
-        let packet = reader.span(Int(reader.octet()) + 3)
+    forEachPacket(in: input) { packet, time in
         if let event = ControllerEvent(packet) { checkEvent(event, packet) }
 
         let before = (reports: parser.reportCount, malformed: parser.malformed.total)
