@@ -5,8 +5,13 @@ import BeaconModel
 
 /// Reads all frames in the data of an advertisement and holds that each can be written, that its identity can be named
 /// by a person, and that the same data give the same frames again.
-func checkFrames(in data: Span<UInt8>, _ decoder: FrameDecoder) {
-    let document = write(data, decoder) { frame in
+///
+/// - Parameter again: who reads them again, when the first decoder remembers what it has read.
+func checkFrames(
+    in data: Span<UInt8>, from address: DeviceAddress = .anonymous, _ decoder: FrameDecoder,
+    again: FrameDecoder? = nil
+) {
+    let document = write(data, address, decoder) { frame in
         check(decoder.catalog[frame.format] != nil, "an unknown format")
         if let identity = frame.identity {
             check(identity.format == frame.format, "an identity of another format")
@@ -14,15 +19,17 @@ func checkFrames(in data: Span<UInt8>, _ decoder: FrameDecoder) {
         }
     }
     checkJSON(document)
-    check(write(data, decoder) { _ in } == document, "the same data give other frames")
+    check(write(data, address, again ?? decoder) { _ in } == document, "the same data give other frames")
 }
 
 /// All frames as one JSON document.
-private func write(_ data: Span<UInt8>, _ decoder: FrameDecoder, _ body: (Frame) -> Void) -> [UInt8] {
+private func write(
+    _ data: Span<UInt8>, _ address: DeviceAddress, _ decoder: FrameDecoder, _ body: (Frame) -> Void
+) -> [UInt8] {
     var writer = JSONWriter()
     writer.beginArray()
     var frames = 0
-    decoder.forEachFrame(in: data) { frame, payload in
+    decoder.forEachFrame(in: data, from: address) { frame, payload in
         frames += 1
         check(payload.count <= data.count - 2, "a payload longer than the data")
         body(frame)

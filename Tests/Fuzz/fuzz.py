@@ -25,6 +25,7 @@ PRODUCTS = WORK / "release"
 TARGETS = {
     "hci": 4096,  # 1,650 octets of data come in eight packets
     "advertising": 1650,  # longest advertising data (Core 5.4, Vol 6, Part B, 2.3.4.9)
+    "bindkeys": 512,
     "sightings": 2048,
     "layout": 512,
     "btsnoop": 2048,

@@ -22,8 +22,8 @@ TERMS = ("m:", "s:0-1=feaa", "i:", "p:", "d:", "x", "p:-:", "4-19", "2-3=beac", 
 
 def vectors():
     """Kind and packets of each vector, and of each case that has them."""
-    for name in ("vectors.jsonl", "cases.jsonl"):
-        for line in (FIXTURES / name).read_text().splitlines():
+    for path in sorted(FIXTURES.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
             entry = json.loads(line)
             entry = entry.get("input", entry)
             packets = entry.get("hex", [])
@@ -56,6 +56,20 @@ def hci():
             yield framed([bytes([0x04, 0x3E, len(report) + 2, 0x02, 1]) + report])
     # What a controller answers.
     yield framed([bytes.fromhex("040e0401052000"), bytes.fromhex("040f0400010c20"), bytes.fromhex("04100142")])
+
+
+def bindkeys():
+    """BTHome in advertisements of at most 127 octets, as it is and as if it were encrypted, under rising counters."""
+    for data in advertising():
+        place = data.find(b"\x16\xd2\xfc")
+        if 0 < place and len(data) < 120:
+            payload = data[place + 1 : place + data[place - 1]]
+            unit = bytes([len(data)]) + data
+            for counter in (500, 501, 499):
+                opened = payload[:2] + bytes([payload[2] | 1 if len(payload) > 2 else 0x41]) + payload[3:]
+                opened += struct.pack("<I", counter) + bytes(4)
+                unit += bytes([len(opened) + 2, len(opened) + 1, 0x16]) + opened
+            yield unit
 
 
 def sightings():
@@ -138,7 +152,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     folder = pathlib.Path(sys.argv[1])
-    for make in (hci, advertising, sightings, layout, btsnoop, plugins, outbox):
+    for make in (hci, advertising, bindkeys, sightings, layout, btsnoop, plugins, outbox):
         write(folder, make.__name__, make())
     (folder / "plugins.dict").write_text(words())
     (folder / "layout.dict").write_text("".join(f'"{word}"\n' for word in TERMS))

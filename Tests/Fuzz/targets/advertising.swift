@@ -6,12 +6,23 @@ import HCI
 
 private let decoder = FrameDecoder()
 
-/// AD structures, and every format: reading a frame, and writing what it says.
+/// AD structures, every format, and whatever else is told of an advertisement.
 ///
 /// The input is the data of one advertisement.
 func fuzz(_ input: Span<UInt8>) {
     checkStructures(input)
     checkFrames(in: input, decoder)
+    var writer = JSONWriter()
+    writer.beginArray()
+    DeviceInformation.write(input, into: &writer)
+    var kinds: [AdvertisementKind] = []
+    AdvertisementKind.forEach(in: input) { kind, payload in
+        check(!kinds.contains(kind), "a kind twice")
+        kinds.append(kind)
+        kind.write(payload, into: &writer)
+    }
+    writer.endArray()
+    checkJSON(writer.bytes)
 }
 
 private func checkStructures(_ data: Span<UInt8>) {

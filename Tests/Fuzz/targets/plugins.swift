@@ -45,6 +45,8 @@ private func checkConfiguration(_ configuration: AgentConfiguration, _ names: Na
     check(configuration.stateDirectory.map { $0.hasPrefix("/") } ?? true, "a relative state directory")
     check(configuration.scan.window <= configuration.scan.interval, "a window longer than its interval")
     check(configuration.presence.exitTime > .zero, "an exit time of nothing")
+    let known = configuration.decoder.catalog.formats.count
+    check(known == formats.formats.count + configuration.formats.count, "\(known) formats")
     let beacons = configuration.beacons
     check(Set(beacons.map(\.identity)).count == beacons.count, "a beacon twice")
     let aliases = beacons.map { names[$0.alias] }.filter { !$0.isEmpty }

@@ -3,8 +3,11 @@
 import BeaconFormats
 import BeaconModel
 import HCI
+import SinkKit
 
 private let frames = FrameDecoder()
+private let encoder = EventEncoder(
+    gateway: "gateway", vocabulary: Vocabulary(formats: frames.catalog, names: NameTable()))
 
 /// Which beacons the reports of packets are sightings of, and what is remembered of the addresses between them.
 ///
@@ -33,7 +36,19 @@ private func sightings(
         check(sighting.time == time, "another time")
         checkIdentity(sighting.identity, frames.catalog)
         identities.append(sighting.identity)
+        if sighting.payload != nil { checkEvent(sighting) }
     }
     check(identities.count <= 3, "\(identities.count) beacons in one report")
     return identities
+}
+
+/// Holds that what a frame says can be told beside what is known of the beacon.
+private func checkEvent(_ sighting: borrowing Sighting) {
+    var event = Event(kind: .sighting, time: sighting.time)
+    event.identity = sighting.identity
+    event.address = sighting.address
+    event.payload = sighting.payload
+    var writer = JSONWriter()
+    encoder.encode(Delivery(role: .sightings, event: event), stream: "stream", into: &writer)
+    checkJSON(writer.bytes)
 }
