@@ -8,6 +8,10 @@ SYSCONFDIR ?= /etc
 DESTDIR ?=
 # A folder of captures with tshark's reading beside them, for check-captures.
 DATA ?= Tests/Fixtures/captures
+# How long make fuzz runs, all targets together; with RUNS=, how often it runs each instead. TARGETS= names some.
+SECONDS ?= 60
+RUNS ?=
+TARGETS ?=
 
 HARNESS := Tests/Harness
 BENCHMARKS := Benchmarks
@@ -22,12 +26,14 @@ endif
 DEBUG := $(BUILD)/debug/beacond
 RELEASE := .build/release/beacond
 FORMATTED := Package.swift Sources Tests
+# The rest starts programs that are built without a sanitizer, or is about brokers and the kernel.
+SANITIZED := ^(CoreTests|ConfigurationTests|StoreTests|SinkTests)[.]
 
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
 .PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
-	check-linkage check-allocations check-captures bench reference \
+	check-linkage check-allocations check-captures bench fuzz sanitize reference \
 	install clean
 
 help: ## What can be made
@@ -89,6 +95,14 @@ bench: release ## How fast it is; QUICK=1 within two minutes, WRITE=1 into docs/
 check-captures: release ## Captures against tshark, report by report; DATA=folder
 	$(HARNESS)/compare_capture.py --beacond $(RELEASE) $(DATA)
 
+fuzz: packages ## Hostile input to every reader; SECONDS=60 or RUNS=10000000, TARGETS="hci outbox"
+	Tests/Fuzz/fuzz.py $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS)) $(TARGETS)
+
+sanitize: packages ## Unit tests under the address and the thread sanitizer
+	LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/Fuzz/leaks.txt:print_suppressions=0 $(SWIFT) test --sanitize=address \
+		--scratch-path .build-asan --disable-xctest --filter '$(SANITIZED)'
+	$(SWIFT) test --sanitize=thread --scratch-path .build-tsan --disable-xctest --filter '$(SANITIZED)'
+
 install: ## After make release: program, unit and sample; PREFIX=/usr/local DESTDIR=
 	@test -x $(RELEASE) || { echo "make release comes first (without sudo)"; exit 1; }
 	install -D --strip --mode=755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/beacond
@@ -101,4 +115,4 @@ install: ## After make release: program, unit and sample; PREFIX=/usr/local DEST
 		install -D --mode=644 plugins.json $(DESTDIR)$(SYSCONFDIR)/beacond/plugins.json
 
 clean: ## Removes what was built
-	rm -rf .build .build-strict
+	rm -rf .build .build-strict .build-fuzz .build-asan .build-tsan
