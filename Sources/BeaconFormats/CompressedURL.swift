@@ -37,7 +37,10 @@ enum CompressedURL {
 
     /// The shortest encoding, which is what tags are set up with; nil for what does not fit or cannot be encoded.
     static func compress(_ url: String) -> [UInt8]? {
-        guard let scheme = schemes.firstIndex(where: { url.hasPrefix($0) }) else { return nil }
+        // Nothing else can be encoded, and in ASCII a character is an octet.
+        guard url.utf8.allSatisfy({ $0 < 0x80 }), let scheme = schemes.firstIndex(where: { url.hasPrefix($0) }) else {
+            return nil
+        }
         var encoded = [UInt8(scheme)]
         var rest = Substring(url.dropFirst(schemes[scheme].count))
         while let character = rest.utf8.first {
