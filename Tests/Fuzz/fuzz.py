@@ -93,7 +93,8 @@ def fuzz(target, limits):
     with open(log, "wb") as file:
         status = subprocess.run(
             [WORK / target, *options(target), *limits, "-print_final_stats=1", f"-artifact_prefix={findings}/",
-             *corpora(target)], env=ENVIRONMENT, cwd=REPOSITORY, stdout=file, stderr=file, check=False).returncode
+             *corpora(target)], env=ENVIRONMENT, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            check=False).returncode
     text = log.read_text(errors="replace")
     statistics = dict(re.findall(r"^stat::(\w+):\s+(\d+)", text, re.MULTILINE))
     lines = FIGURES.findall(text) or [("0", "0")]

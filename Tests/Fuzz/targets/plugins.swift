@@ -43,7 +43,10 @@ private func checkConfiguration(_ configuration: AgentConfiguration, _ names: Na
     check(Set(configuration.sources).count == configuration.sources.count, "a source twice")
     check(configuration.gatewayID?.isEmpty != true, "an empty gateway id")
     check(configuration.stateDirectory.map { $0.hasPrefix("/") } ?? true, "a relative state directory")
-    check(configuration.scan.window <= configuration.scan.interval, "a window longer than its interval")
+    let profiles = configuration.scan.profiles
+    check(Set(profiles.map(\.name)).count == profiles.count, "a profile twice")
+    check(profiles.contains(configuration.scan.monitoring), "a profile that is not there")
+    check(profiles.allSatisfy { $0.pattern.window <= $0.pattern.interval }, "a window longer than its interval")
     check(configuration.presence.exitTime > .zero, "an exit time of nothing")
     let known = configuration.decoder.catalog.formats.count
     check(known == formats.formats.count + configuration.formats.count, "\(known) formats")
