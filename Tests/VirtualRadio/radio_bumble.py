@@ -39,6 +39,13 @@ def check(function):
     return function
 
 
+# A profile of our own that asks for scan responses.
+ACTIVE = {
+    "profile": "asking",
+    "profiles": [{"name": "asking", "window": "100ms", "interval": "100ms", "active": True}],
+}
+
+
 class Room:
     """What a check gets: an air, a folder, and beacond."""
 
@@ -346,7 +353,7 @@ async def passive_scan(room):
 async def active_scan(room):
     controller, port = await room.controller()
     room.air.beacons(12)
-    gateway = await room.gateway(f"unix:{port.place}", scan={"active": True})
+    gateway = await room.gateway(f"unix:{port.place}", scan=ACTIVE)
     await gateway.until(lambda: len(gateway.seen) == 12, 15, "12 beacons seen")
     await gateway.until(lambda: controller.scan_response_count > 0, 5, "a scan response")
 
