@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -eq 2 ]] || { sed -n '/^# usage: /s/^# //p' "$0" >&2; exit 64; }
 beacond=$(realpath -- "$1") image=$2
-unpacked=$here/../../.cache/guest/root
+unpacked=$here/../../.cache/guest/tree
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT

@@ -51,7 +51,7 @@ def missing():
 
 
 def kernel():
-    folder = os.path.join(UNPACKED, "root/boot")
+    folder = os.path.join(UNPACKED, "tree/boot")
     return os.path.join(folder, next(name for name in os.listdir(folder) if name.startswith("vmlinuz-")))
 
 
