@@ -32,7 +32,7 @@ public enum Suggestion {
     /// A clause that helps: the nearest candidate, else all of them.
     static func hint(for word: String, in candidates: [String], all: String) -> String {
         if let nearest = nearest(to: word, in: candidates) { return "did you mean \(quoted(nearest))?" }
-        return "\(all): \(candidates.map { "\"\($0)\"" }.joined(separator: ", "))"
+        return "\(all): \(candidates.map(quoted).joined(separator: ", "))"
     }
 
     private static func folded(_ word: String) -> [UInt8] {

@@ -56,4 +56,11 @@ import Testing
     func nothingIsNear(_ word: String) {
         #expect(Suggestion.nearest(to: word, in: ["host", "port", "qos", "client_id", "a", ""]) == nil)
     }
+
+    /// Candidates may come from the file, and a message must not steer a terminal.
+    @Test func candidatesAreQuoted() {
+        #expect(
+            Suggestion.complaint(about: "tag", kind: "format", in: ["\u{7F}\u{1B}[2J"])
+                == #"unknown format "tag"; expected one of: "\u007f\u001b[2J""#)
+    }
 }

@@ -33,7 +33,8 @@ import Testing
     func whatWasAppendedIsReadInOrder(inMemory: Bool) async throws {
         try await withStore(inMemory: inMemory) { store in
             let woken = Atomic(UInt64(0))
-            store.register(sink: "a") {
+            // The store holds what it calls, which must not hold the store.
+            store.register(sink: "a") { [unowned store] in
                 // What the sink is woken for is there to be read.
                 woken.store(store.lastSequence, ordering: .releasing)
             }

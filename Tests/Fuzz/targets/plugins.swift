@@ -72,6 +72,6 @@ private func checkProblems(_ problems: [Problem], _ text: [UInt8]) {
         check(problem.line >= last, "not in file order")
         last = problem.line
         let isOneLine = problem.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
-        check(isOneLine, "a message with control characters")
+        check(isOneLine, "a message with control characters: \(problem)")
     }
 }
