@@ -23,6 +23,9 @@ public final class SourceSession {
     private let sources: [any PacketSource]
     private let clockOffset: TimeInterval
     private let timeline: Timeline
+    /// From the clock of the source to the wall, for packets: taken once, so that the distances in a recording are
+    /// those of the packets whatever becomes of the wall clock meanwhile.
+    private let wallOffset: TimeInterval
     private var road: Road
     private let encoder: EventEncoder
     private let vocabulary: Vocabulary
@@ -42,6 +45,7 @@ public final class SourceSession {
         sources = opened.sources
         timeline = Timeline(origin: opened.captureBeginning == nil ? .system : .capture)
         clockOffset = opened.captureBeginning.map { $0 - Clock.now } ?? .zero
+        wallOffset = opened.captureBeginning == nil ? Clock.wallOffset : .zero
         vocabulary = Vocabulary(formats: configuration.decoder.catalog, names: names)
         let gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
         encoder = EventEncoder(gateway: gateway, vocabulary: vocabulary)
@@ -102,12 +106,7 @@ extension SourceSession: PacketReceiver {
         switch wish {
         case .events: road.receive(packet, at: time, from: adapter) { deliver($0) }
         case .packets(let body):
-            let microseconds =
-                switch timeline.origin {
-                case .capture: time.nanoseconds / 1000
-                case .system: Clock.wall.milliseconds * 1000 - (Clock.now - time).nanoseconds / 1000
-                }
-            body(packet, microseconds)
+            body(packet, (time + wallOffset).nanoseconds / 1000)
         }
     }
 

@@ -16,6 +16,11 @@ public enum Clock {
         WallTime(milliseconds: clinuxio_clock(CLOCK_REALTIME) / 1_000_000)
     }
 
+    /// How far `CLOCK_REALTIME` is ahead of ``now`` at this moment.
+    public static var wallOffset: TimeInterval {
+        TimeInterval(nanoseconds: clinuxio_clock(CLOCK_REALTIME) - clinuxio_clock(CLOCK_MONOTONIC))
+    }
+
     /// Whether the kernel says that the wall clock follows a time source (adjtimex).
     public static var isSynchronized: Bool { clinuxio_clock_is_synchronized() != 0 }
 
