@@ -51,7 +51,7 @@ release: packages ## The release build, with Swift's library inside, in .build/r
 demo: build ## Simulated beacons into a private broker, shown and checked; DURATION=30
 	@$(HARNESS)/demo.py --beacond $(DEBUG) --scenario Tests/Fixtures/scenarios/demo.json --duration $(DURATION)
 
-test: unit-tests check-unit check-broker ## Everything that tests need, then all tests
+test: unit-tests check-unit check-broker test-radio ## Everything that tests need, then all tests
 
 unit-tests: packages
 	$(SWIFT) test $(FLAGS)
@@ -62,7 +62,7 @@ check-unit: build
 check-broker: build
 	$(HARNESS)/broker_kills.py --beacond $(DEBUG) --quick
 
-test-radio: release ## Not part of test yet: beacond with virtual controllers and in a virtual machine with a real kernel
+test-radio: release ## beacond with virtual controllers, and in a virtual machine with a real kernel
 	Tests/VirtualRadio/test_radio.sh $(RELEASE)
 
 test-kills: release ## 20 kills of the broker and a black hole of a minute

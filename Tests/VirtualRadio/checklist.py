@@ -7,38 +7,19 @@ import signal
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 UNAVAILABLE = 69
 
 
-def not_yet():
-    """The checks that wait for a feature: name to reason, from not_yet.txt."""
-    waiting = {}
-    with open(os.path.join(HERE, "not_yet.txt"), encoding="utf-8") as file:
-        for line in file:
-            name, _, reason = line.partition(":")
-            if name.strip() and not name.startswith("#"):
-                waiting[name.strip()] = reason.strip()
-    return waiting
-
-
 class Checklist:
-    """Lines of `ok`, `FAILED` and `not yet`, and the exit status that they make."""
+    """Lines of `ok` and `FAILED`, and the exit status that they make."""
 
     def __init__(self, options):
         self.only = options.only
-        self.waiting = {} if options.all else not_yet()
-        self.counts = {"ok": 0, "FAILED": 0, "not yet": 0}
+        self.counts = {"ok": 0, "FAILED": 0}
         self.start = time.monotonic()
 
     def is_wanted(self, name):
-        """Whether to run a check; says so when it waits for a feature. A check that was asked for by name runs."""
-        if self.only:
-            return name in self.only
-        if name in self.waiting:
-            self.say("not yet", name, self.waiting[name])
-            return False
-        return True
+        return not self.only or name in self.only
 
     def say(self, result, name, detail=""):
         self.counts[result] += 1
@@ -46,8 +27,7 @@ class Checklist:
 
     def finish(self):
         usage = os.times()
-        print(f"{self.counts['ok']} ok, {self.counts['FAILED']} failed, {self.counts['not yet']} not yet; "
-              f"{time.monotonic() - self.start:.0f} s, "
+        print(f"{self.counts['ok']} ok, {self.counts['FAILED']} failed; {time.monotonic() - self.start:.0f} s, "
               f"{usage.user + usage.system + usage.children_user + usage.children_system:.0f} s of CPU", flush=True)
         return 1 if self.counts["FAILED"] or not self.counts["ok"] else 0
 
@@ -64,8 +44,7 @@ def run(checks):
 
 def add_options(parser):
     parser.add_argument("--beacond", required=True, help="the program to test")
-    parser.add_argument("--only", action="append", metavar="NAME", help="this check alone, also one of not_yet.txt")
-    parser.add_argument("--all", action="store_true", help="the checks of not_yet.txt too")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this check alone")
 
 
 def skip(tier, reason):
