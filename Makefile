@@ -28,6 +28,8 @@ RELEASE := .build/release/beacond
 FORMATTED := Package.swift Sources Tests
 # The rest starts programs that are built without a sanitizer, or is about brokers and the kernel.
 SANITIZED := ^(CoreTests|ConfigurationTests|StoreTests|SinkTests)[.]
+# Those with more than one thread.
+THREADED := ^(StoreTests|SinkTests)[.]
 
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
@@ -104,7 +106,7 @@ sanitize: packages ## Unit tests under the address and the thread sanitizer
 	mkdir -p .build-tsan
 	clang -O2 -fPIC -shared Tests/Fuzz/mutex.c -o .build-tsan/mutex.so -ldl
 	LD_PRELOAD=$(CURDIR)/.build-tsan/mutex.so $(SWIFT) test --sanitize=thread \
-		--scratch-path .build-tsan --disable-xctest --filter '$(SANITIZED)'
+		--scratch-path .build-tsan --disable-xctest --filter '$(THREADED)'
 
 install: ## After make release: program, unit and sample; PREFIX=/usr/local DESTDIR=
 	@test -x $(RELEASE) || { echo "make release comes first (without sudo)"; exit 1; }
