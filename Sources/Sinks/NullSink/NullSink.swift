@@ -10,7 +10,8 @@ public struct NullSink: ~Copyable, Sink {
         kind: "null", summary: "Counts events and forgets them.", section: Section([]))
 
     private let context: SinkContext
-    private var counts = [UInt64](repeating: 0, count: Event.Kind.allCases.count)
+    /// By the number of the kind; those may have gaps.
+    private var counts = [UInt64](repeating: 0, count: 1 + Int(Event.Kind.allCases.map(\.rawValue).max() ?? 0))
 
     public init(_ configuration: Values, context: SinkContext) throws(SinkError) {
         self.context = context
