@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import select
 import shutil
 import signal
 import statistics
@@ -22,6 +23,7 @@ PYTHON = os.path.join(ROOT, ".cache/venv-bench/bin/python")
 LIBRARIES = {"publisher": ["-lmosquitto"], "subscriber": ["-lmosquitto"]}
 # Broker, ports and the ending of processes are those of the other tests.
 sys.path.insert(0, HARNESS)
+from captures import write_rounds  # noqa: E402
 from support import Broker, end  # noqa: E402
 
 
@@ -207,13 +209,22 @@ class Controller:
     def __init__(self, laboratory, capture, rate, seconds, times=None):
         self.socket = laboratory.path("radio.sock")
         command = [laboratory.program("controller"), self.socket, capture, str(rate), str(seconds)]
-        self.process = subprocess.Popen(command + ([times] if times else []), stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command + ([times] if times else []), stdout=subprocess.PIPE, bufsize=0)
+        self.patience = seconds + 30
+        self.said = b""
         self.expect("listening")
 
     def expect(self, word):
         """The rest of the line that begins with the word."""
-        line = self.process.stdout.readline()
-        if not line.startswith(word):
+        while b"\n" not in self.said:
+            if not select.select([self.process.stdout], [], [], self.patience)[0]:
+                raise SystemExit(f"controller: expected {word} within {self.patience:.0f} s; nobody turned scanning on?")
+            chunk = os.read(self.process.stdout.fileno(), 4096)
+            if not chunk:
+                raise SystemExit(f"controller: expected {word}, and it ended")
+            self.said += chunk
+        line, self.said = self.said.split(b"\n", 1)
+        if not line.startswith(word.encode()):
             raise SystemExit(f"controller: expected {word}, found {line!r}")
         return line.split()[1:]
 
@@ -249,13 +260,27 @@ def beacond_run(laboratory, beacond, controller, configuration):
     value = {
         "gateway": {"id": "bench"}, "log_level": "warning", "control_socket": "none",
         "sources": [f"unix:{controller.socket}"],
+        # Without a sink nobody wants to hear anything, and it does not scan.
+        "sinks": [{"kind": "null"}],
     } | configuration
-    # The stripped program is what is installed.
     return Daemon(laboratory, [beacond, "run", "--config", laboratory.configuration("run", value)])
 
 
 def mqtt_sink(port, **keys):
     return {"kind": "mqtt", "config": {"host": "127.0.0.1", "port": port} | keys}
+
+
+def memory_with_beacons(laboratory, beacond, count):
+    """Private bytes of a daemon that tracks so many iBeacons."""
+    # Two advertisements are an enter, the third is of one that stays.
+    capture = write_rounds(laboratory.path("tracked"), count, count * 3, 1000)
+    with Controller(laboratory, capture, 0, 0) as controller:
+        presence = {"maximum_beacons": 100_000, "exit_time": "1h"}
+        with beacond_run(laboratory, beacond, controller, {"presence": presence}) as daemon:
+            controller.expect("scanning")
+            controller.expect("done")
+            time.sleep(0.5)
+            return private_memory(daemon.pid)
 
 
 class Subscriber:
