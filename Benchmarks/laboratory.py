@@ -194,9 +194,15 @@ def number(path, key):
 
 
 def private_memory(pid):
-    """Bytes of the pages that a process shares with no other."""
+    """Bytes that a process has for itself and that cannot be had again from a file."""
+    return number(f"/proc/{pid}/smaps_rollup", "Anonymous") * 1024
+
+
+def mapped_memory(pid):
+    """Bytes of files, above all of its own program, that nobody else has mapped; the kernel takes them when it must."""
     rollup = f"/proc/{pid}/smaps_rollup"
-    return (number(rollup, "Private_Clean") + number(rollup, "Private_Dirty")) * 1024
+    # A program that was built a moment ago is dirty, because it is not on the disk yet.
+    return (number(rollup, "Private_Clean") + number(rollup, "Private_Dirty")) * 1024 - private_memory(pid)
 
 
 def written_to_disk(pid):
