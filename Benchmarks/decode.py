@@ -120,11 +120,11 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         laboratory = Laboratory(folder)
-        allocations = check_allocations(laboratory, arguments.beacond, 40_000, arguments.seed)
+        allocations = check_allocations(laboratory, arguments.beacond, 10_000 if arguments.quick else 40_000, arguments.seed)
         if not arguments.only_allocations:
             runs = 2 if arguments.quick else 5
-            counts = {"mix": 200_000 if arguments.quick else 1_000_000}
-            counts |= {name: 20_000 if arguments.quick else 200_000 for name, _, _ in payloads.FORMATS}
+            counts = {"mix": 100_000 if arguments.quick else 1_000_000}
+            counts |= {name: 10_000 if arguments.quick else 200_000 for name, _, _ in payloads.FORMATS}
             results = measure(laboratory, arguments.beacond, counts, runs, arguments.seed)
             conclude(arguments, "decoding", report(results, counts, allocations, runs, arguments.seed))
     guilty = [name for name, count in allocations.items() if count != 0]

@@ -113,7 +113,9 @@ def argument_parser(description):
 
 def conclude(arguments, name, text):
     """Prints a section, and writes it when that is wanted."""
-    text = machine(arguments.beacond) + "\n\n" + text
+    form = "- Form: quick, fewer and shorter runs than the figures of a release want\n" if arguments.quick else ""
+    # Facts that the part adds go on in the list.
+    text = machine(arguments.beacond) + "\n" + form + ("" if text.startswith("- ") else "\n") + text
     print("\n" + text, flush=True)
     if arguments.write:
         write_section(arguments.write, name, text)

@@ -104,7 +104,7 @@ def report(topics, results, count):
     return f"""{table(["publisher", "topics", "messages that arrived", "messages a second at the subscriber, median (range)",
         "its CPU s for 100,000", "peak MiB"], rows)}
 
-{len(next(iter(results.values())))} rounds of {count:,} payloads as beacond writes them, about 400 bytes each. Broker, subscriber and publisher share the machine, and the broker is what limits all of them. beacond publishes sightings at QoS 0; its row of QoS 1 is of beacons that come and go, where four messages of five are at QoS 1 and the sighting between them is not. Its CPU has reading, decoding and presence in it, and its start.
+{len(next(iter(results.values())))} rounds of {count:,} payloads as beacond writes them, about 400 bytes each. Broker, subscriber and publisher share the machine; the fastest publishers wait for the broker. beacond publishes sightings at QoS 0; its row of QoS 1 is of beacons that come and go, where four messages of five are at QoS 1 and the sighting between them is not. Its CPU has reading, decoding and presence in it, and its start.
 
 {table(["goal", "wanted", "reached", "by CPU"], goals)}"""
 

@@ -29,7 +29,7 @@ class Case:
 def cases(laboratory, beacond, quick):
     each = laboratory.configuration("each", {"presence": {"report_interval": "0s"}})
     near_limit = laboratory.program("near_limit")
-    whole, tenth, few, least = (200_000, 20_000, 2000, 1000) if quick else (1_000_000, 100_000, 10_000, 4000)
+    whole, tenth, few, least = (100_000, 10_000, 1000, 500) if quick else (1_000_000, 100_000, 10_000, 4000)
 
     def replay(*options):
         return lambda capture: [beacond, "replay", *options, capture]
@@ -118,7 +118,7 @@ def main():
 
         for each in {case.packets for case in all_cases}:
             laboratory.capture(each)
-        begins = in_turn(3 if arguments.quick else 5, measurements(True))
+        begins = in_turn(2 if arguments.quick else 5, measurements(True))
         runs = in_turn(2 if arguments.quick else 5, measurements(False))
         conclude(arguments, "replay", report(all_cases, begins, runs))
 
