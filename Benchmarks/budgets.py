@@ -49,7 +49,8 @@ def system_calls(laboratory, beacond, sinks):
             configuration = laboratory.configuration("run", {
                 "gateway": {"id": "bench"}, "log_level": "warning", "control_socket": "none", "beacons": known(500),
                 "sources": [f"unix:{controller.socket}"], "sinks": sinks})
-            with Daemon(laboratory, ["strace", "-f", "-c", "-o", log, beacond, "run", "--config", configuration]) as daemon:
+            traced = ["strace", "-f", "-c", "-o", log, beacond, "run", "--config", configuration]
+            with Daemon(laboratory, traced) as daemon:
                 controller.expect("scanning")
                 controller.expect("done")
                 # strace ends with the program it runs, and not before.
@@ -107,7 +108,7 @@ def main():
                 if value > most:
                     exceeded.append(name)
                 rows.append([name, f"{value:,.2f}" if value < 100 else f"{value:,.0f}", f"{entry['budget']:,}",
-                             f"{entry['tolerance'] * 100:.0f} %", f"{entry.get('goal', ''):,}" if "goal" in entry else "",
+                             f"{entry['tolerance'] * 100:.0f} %", f"{entry['goal']:,}" if "goal" in entry else "",
                              "exceeded" if value > most else "lower it" if value < 2 * entry["budget"] - most else ""])
         finally:
             broker.stop()

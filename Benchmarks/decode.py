@@ -120,7 +120,8 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         laboratory = Laboratory(folder)
-        allocations = check_allocations(laboratory, arguments.beacond, 10_000 if arguments.quick else 40_000, arguments.seed)
+        count = 10_000 if arguments.quick else 40_000
+        allocations = check_allocations(laboratory, arguments.beacond, count, arguments.seed)
         if not arguments.only_allocations:
             runs = 2 if arguments.quick else 5
             counts = {"mix": 100_000 if arguments.quick else 1_000_000}

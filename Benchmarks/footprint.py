@@ -8,8 +8,8 @@ import time
 
 from captures import known, visits, write
 from laboratory import (
-    Broker, Controller, Laboratory, argument_parser, beacond_run, conclude, mapped_memory, mqtt_sink, number, private_memory,
-    table, written_to_disk)
+    Broker, Controller, Laboratory, argument_parser, beacond_run, conclude, mapped_memory, mqtt_sink, number,
+    private_memory, table, written_to_disk)
 
 MIB = 1 << 20
 BEACONS, VISITORS = 500, 20
@@ -18,16 +18,17 @@ BEACONS, VISITORS = 500, 20
 def memory(laboratory, beacond, sinks):
     """Private, mapped and resident bytes of a daemon that has started and hears nothing."""
     with Controller(laboratory, "none", 0, 1) as controller:
-        configuration = {"beacons": known(1), "sinks": sinks} if sinks else {"regions": [{"name": "all", "format": "ibeacon"}],
-                                                                            "sinks": []}
+        # Somebody must want to hear something: a sink, or a region.
+        configuration = {"sinks": sinks, "regions": [{"name": "all", "format": "ibeacon"}]}
         with beacond_run(laboratory, beacond, controller, configuration) as daemon:
             controller.expect("scanning")
             time.sleep(1)
-            return private_memory(daemon.pid), mapped_memory(daemon.pid), number(f"/proc/{daemon.pid}/status", "VmRSS") * 1024
+            resident = number(f"/proc/{daemon.pid}/status", "VmRSS") * 1024
+            return private_memory(daemon.pid), mapped_memory(daemon.pid), resident
 
 
 def writes(laboratory, beacond, port, rate, seconds):
-    """Bytes written to the disk of the outbox in a day at this rate of advertisements, by the enters and exits a day."""
+    """Enters and exits a day at this rate of advertisements, and bytes written to the disk of the outbox for them."""
     capture = write(laboratory.path("visits"), visits(int(rate * (seconds + 20)), BEACONS, VISITORS), rate)
     configuration = {
         "state_directory": tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(beacond))),
