@@ -12,6 +12,8 @@ DATA ?= Tests/Fixtures/captures
 SECONDS ?= 60
 RUNS ?=
 TARGETS ?=
+# The parts of make bench.
+PARTS ?= replay publish steady scale footprint decode
 
 HARNESS := Tests/Harness
 BENCHMARKS := Benchmarks
@@ -35,7 +37,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
 .PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
-	check-linkage check-allocations check-captures bench fuzz sanitize reference \
+	check-linkage check-allocations check-budgets check-captures bench fuzz sanitize reference \
 	install clean
 
 help: ## What can be made
@@ -91,8 +93,16 @@ check-allocations: release ## No allocation in the second half of a replay of a 
 	$(HARNESS)/allocations/check_allocations.sh $(RELEASE)
 	$(BENCHMARKS)/decode.py --beacond $(RELEASE) --only-allocations
 
-bench: release ## How fast it is; QUICK=1 within two minutes, WRITE=1 into docs/performance.md
-	$(BENCHMARKS)/decode.py --beacond $(RELEASE) $(if $(QUICK),--quick) $(if $(WRITE),--write docs/performance.md)
+check-budgets: release ## Instructions, system calls, memory and size within Benchmarks/budgets.json; RECORD=1 sets them
+	@.ci/packages bench
+	$(BENCHMARKS)/budgets.py --beacond $(RELEASE) $(if $(RECORD),--record)
+
+bench: release ## How fast it is, beside others; QUICK=1 within two minutes, WRITE=1 into docs/performance.md, PARTS="replay"
+	@.ci/packages bench
+	@.ci/peers
+	@.ci/venv bench
+	set -e; for part in $(PARTS); do \
+		$(BENCHMARKS)/$$part.py --beacond $(RELEASE) $(if $(QUICK),--quick) $(if $(WRITE),--write docs/performance.md); done
 
 check-captures: release ## Captures against tshark, report by report; DATA=folder
 	$(HARNESS)/compare_capture.py --beacond $(RELEASE) $(DATA)

@@ -6,13 +6,12 @@ Made-up payloads (payloads.py) go from a file into the program, whose answers go
 the difference between an input and its first half; anything but none is a failure.
 """
 
-import argparse
 import random
 import sys
 import tempfile
 
 import payloads
-from support import Laboratory, machine, spread, table, write_section
+from laboratory import Laboratory, argument_parser, conclude, spread, table
 
 # Distinct payloads of one format alone, repeated up to the count: nothing in `decode` remembers a payload.
 DISTINCT = 50_000
@@ -115,26 +114,20 @@ Each format alone: {runs} runs of {counts[payloads.FORMATS[0][0]]:,} payloads. T
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--beacond", required=True, help="the release build")
-    parser.add_argument("--quick", action="store_true", help="fewer payloads and runs, within two minutes")
+    parser = argument_parser(__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only-allocations", action="store_true", help="no measurement of time")
-    parser.add_argument("--write", metavar="PAGE", help="writes the section of this page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         laboratory = Laboratory(folder)
-        facts = machine(arguments.beacond)
-        allocations = check_allocations(laboratory, arguments.beacond, 40_000, arguments.seed)
+        count = 10_000 if arguments.quick else 40_000
+        allocations = check_allocations(laboratory, arguments.beacond, count, arguments.seed)
         if not arguments.only_allocations:
-            runs = 3 if arguments.quick else 5
-            counts = {"mix": 1_000_000}
-            counts |= {name: 50_000 if arguments.quick else 200_000 for name, _, _ in payloads.FORMATS}
+            runs = 2 if arguments.quick else 5
+            counts = {"mix": 100_000 if arguments.quick else 1_000_000}
+            counts |= {name: 10_000 if arguments.quick else 200_000 for name, _, _ in payloads.FORMATS}
             results = measure(laboratory, arguments.beacond, counts, runs, arguments.seed)
-            text = facts + "\n\n" + report(results, counts, allocations, runs, arguments.seed)
-            print("\n" + text)
-            if arguments.write:
-                write_section(arguments.write, "decoding", text)
+            conclude(arguments, "decoding", report(results, counts, allocations, runs, arguments.seed))
     guilty = [name for name, count in allocations.items() if count != 0]
     if guilty:
         sys.exit(f"decode must allocate nothing for a line, and does for: {', '.join(guilty)}")

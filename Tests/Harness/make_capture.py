@@ -53,12 +53,12 @@ def power(generator):
 
 
 def ibeacon(generator, number):
-    identity = SITES[number % 4] + struct.pack(">HH", number // 100, number)
+    identity = SITES[number % 4] + struct.pack(">HH", number // 100, number & 0xFFFF)
     return [(ADV_NONCONN_IND, FLAGS + manufacturer(0x004C, b"\x02\x15" + identity + power(generator)))]
 
 
 def altbeacon(generator, number):
-    identity = SITES[0] + struct.pack(">HH", 7, number)
+    identity = SITES[0] + struct.pack(">HH", 7 + (number >> 16), number & 0xFFFF)
     return [(ADV_NONCONN_IND, FLAGS + manufacturer(0x0118, b"\xbe\xac" + identity + power(generator) + b"\x00"))]
 
 
@@ -68,7 +68,7 @@ def eddystone_frames(generator, number):
     namespace = SITES[number % 4][:10]
     uid = b"\x00" + transmitted + namespace + number.to_bytes(6, "big") + b"\x00\x00"
     url = b"\x10" + transmitted + b"\x03" + b"site%d" % number + b"\x07"
-    tlm = struct.pack(">BBHhII", 0x20, 0, 2900 + number % 200, 0x1480, number * 1000, number * 100_000)
+    tlm = struct.pack(">BBHhII", 0x20, 0, 2900 + number % 200, 0x1480, number * 1000, number * 100_000 & 0xFFFFFFFF)
     return [(ADV_NONCONN_IND, FLAGS + eddystone(frame)) for frame in (uid, url, uid, tlm, uid, url)]
 
 
