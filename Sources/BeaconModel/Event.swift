@@ -45,6 +45,30 @@ public struct Event: Sendable {
         }
     }
 
+    /// What determined the exit time of a beacon.
+    public enum ExitLimit: UInt8, Sendable, CaseIterable {
+        /// The beacon's own silences.
+        case data = 0
+        /// The shortest exit time that is allowed.
+        case floor = 1
+        /// The longest exit time that is allowed.
+        case ceiling = 2
+        /// The silences of other beacons, as this one is too new.
+        case prior = 3
+        /// The configuration, which says the time.
+        case fixed = 4
+
+        public var word: String {
+            switch self {
+            case .data: "data"
+            case .floor: "floor"
+            case .ceiling: "ceiling"
+            case .prior: "prior"
+            case .fixed: "fixed"
+            }
+        }
+    }
+
     /// State of an adapter, from absent to scanning.
     public enum AdapterState: UInt8, Sendable, CaseIterable {
         case absent = 0
@@ -99,6 +123,11 @@ public struct Event: Sendable {
     /// For exits: the exit time that applied.
     public var exitTime = TimeInterval.zero
     public var exitReason = ExitReason.timeout
+    /// For exits: what determined ``exitTime``.
+    public var exitLimit = ExitLimit.fixed
+    /// For exits: false exits a second that the configuration allows, and that ``exitTime`` is expected to make; nil
+    /// when the configuration says the time.
+    public var falseExits: (asked: Float, expected: Float)?
     /// For `region_enter` and `region_exit`: beacons inside now.
     public var insideCount: UInt32 = 0
     /// For `adapter`: what became of it.

@@ -132,6 +132,22 @@ public struct PresenceEngine: ~Copyable, Sendable {
         }
     }
 
+    /// What is known of a beacon now; nil when it is not tracked.
+    public func insight(of identity: BeaconIdentity) -> BeaconInsight? {
+        guard let place = table.place(of: identity) else { return nil }
+        let beacon = table.beacons[Int(place)]
+        let event = self.event(.sighting, place)
+        let isPresent = beacon.state == .present
+        let deadline = clock.time(of: self.deadline(of: place))
+        return BeaconInsight(
+            state: isPresent ? .present : .candidate, enteredAt: isPresent ? beacon.enteredAt : nil,
+            lastSeen: beacon.lastSeen, signal: event.signal, measuredPower: event.measuredPower,
+            proximity: event.proximity, accuracy: event.accuracy, advertisingInterval: nil, loss: nil,
+            hearingChance: deadline == nil ? 0 : 1,
+            exitTime: isPresent ? rules[beacon.rule].exitTime : settings.enterGap, deadline: deadline,
+            falseExitsAsked: nil, falseExitsExpected: nil, limit: .fixed, gapCount: 0)
+    }
+
     /// Each region in the order of the configuration, with the number of beacons inside.
     public func forEachRegion(_ body: (Name, UInt32) -> Void) { regions.forEach(body) }
 
