@@ -10,6 +10,8 @@ public struct BeaconInsight: Sendable {
         case present
         /// It was present when every radio failed, for longer than anybody can vouch for.
         case unknown
+        /// It has left, and what was learned of it is kept.
+        case away
     }
 
     public var state: State

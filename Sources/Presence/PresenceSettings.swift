@@ -13,8 +13,18 @@ public struct PresenceSettings: Sendable {
     /// anew: two packets an hour apart are no evidence. At 30 s even a beacon of the longest legacy advertising
     /// interval, 10.24 s (Core 5.4, Vol 4, Part E, 7.8.5), may lose one packet in between.
     public var enterGap = TimeInterval.seconds(30)
-    /// A present beacon has left after a silence this long, in listening time.
-    public var exitTime = TimeInterval.seconds(20)
+    /// A present beacon has left after a silence this long, in listening time; nil to learn the time of each beacon
+    /// from its own silences, by ``falseExits``.
+    public var exitTime: TimeInterval?
+    /// How often a beacon that is always here may be said to have left.
+    public var falseExits = FalseExitRate.oncePerDay
+    /// Learned exit times are no shorter, in evidence time: below two seconds nobody notices the difference.
+    public var shortestExitTime = TimeInterval.seconds(2)
+    /// Learned exit times are no longer, in evidence time.
+    public var longestExitTime = TimeInterval.seconds(600)
+    /// While every radio is blind for this long, states stay as they are; after it they are unknown. Longer than the
+    /// recovery ladder of a radio.
+    public var blindHold = TimeInterval.seconds(120)
     /// The shortest time between two reports of one beacon: once a second, as ranging on a phone.
     public var reportInterval = TimeInterval.seconds(1)
     /// How many strengths the filtered one is the mean of, 1 to 16.
@@ -48,17 +58,19 @@ public struct BeaconRule: Sendable {
     /// Each of these replaces the setting of the same name.
     public var enterCount: Int?
     public var exitTime: TimeInterval?
+    public var falseExits: FalseExitRate?
     public var pathLossExponent: Double?
 
     public init(
         identity: BeaconIdentity, alias: Name = .none, measuredPower: Int8? = nil, enterCount: Int? = nil,
-        exitTime: TimeInterval? = nil, pathLossExponent: Double? = nil
+        exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil, pathLossExponent: Double? = nil
     ) {
         self.identity = identity
         self.alias = alias
         self.measuredPower = measuredPower
         self.enterCount = enterCount
         self.exitTime = exitTime
+        self.falseExits = falseExits
         self.pathLossExponent = pathLossExponent
     }
 }
@@ -68,9 +80,17 @@ public struct RegionRule: Sendable {
     public var name: Name
     /// A beacon belongs to the region when any of them matches. A list of beacons is a list of whole identities.
     public var patterns: [IdentityPattern]
+    /// Each replaces the setting of the same name for its beacons, unless they have their own. Of several regions of a
+    /// beacon the first that says something counts.
+    public var exitTime: TimeInterval?
+    public var falseExits: FalseExitRate?
 
-    public init(name: Name, patterns: [IdentityPattern]) {
+    public init(
+        name: Name, patterns: [IdentityPattern], exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil
+    ) {
         self.name = name
         self.patterns = patterns
+        self.exitTime = exitTime
+        self.falseExits = falseExits
     }
 }

@@ -9,6 +9,8 @@ import BeaconModel
 struct RegionTracker: Sendable {
     private let names: [Name]
     private var inside: [UInt32]
+    /// Regions whose beacons nobody can vouch for.
+    private var unknown: [Bool]
     /// Regions by the given octets of a pattern, kept as an identity of that many octets.
     private var regions: [BeaconIdentity: [Int]] = [:]
     private var lengths: [(format: FormatID, prefix: UInt8)] = []
@@ -16,6 +18,7 @@ struct RegionTracker: Sendable {
     init(_ rules: [RegionRule]) {
         names = rules.map(\.name)
         inside = Array(repeating: 0, count: rules.count)
+        unknown = Array(repeating: false, count: rules.count)
         for (region, rule) in rules.enumerated() {
             for key in Self.disjoint(rule.patterns) {
                 regions[key, default: []].append(region)
@@ -57,7 +60,12 @@ struct RegionTracker: Sendable {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
                 inside[region] += 1
-                if inside[region] == 1 { emit(event(.regionEnter, region, at: time)) }
+                if inside[region] == 1 {
+                    emit(event(.regionEnter, region, at: time))
+                } else if unknown[region] {
+                    unknown[region] = false
+                    emit(event(.regionKnown, region, at: time))
+                }
             }
         }
     }
@@ -68,13 +76,37 @@ struct RegionTracker: Sendable {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
                 inside[region] -= 1
-                if inside[region] == 0 { emit(event(.regionExit, region, at: time, reason: reason)) }
+                if inside[region] == 0 {
+                    unknown[region] = false
+                    emit(event(.regionExit, region, at: time, reason: reason))
+                }
+            }
+        }
+    }
+
+    /// No radio has worked for too long.
+    mutating func doubt(at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for region in names.indices where inside[region] > 0 && !unknown[region] {
+            unknown[region] = true
+            emit(event(.regionUnknown, region, at: time))
+        }
+    }
+
+    /// A beacon was heard that was inside before, so that its regions are occupied for certain.
+    mutating func confirm(_ identity: BeaconIdentity, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] where unknown[region] {
+                unknown[region] = false
+                emit(event(.regionKnown, region, at: time))
             }
         }
     }
 
     /// Tells what is different from the regions of an older configuration, by name.
-    func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+    mutating func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for region in names.indices where inside[region] > 0 && old.unknown.contains(true) {
+            if let before = old.names.firstIndex(of: names[region]) { unknown[region] = old.unknown[before] }
+        }
         let isInside = insideNames
         let wasInside = old.insideNames
         for region in old.names.indices where old.inside[region] > 0 && !isInside.contains(old.names[region]) {

@@ -89,7 +89,7 @@ final class NaivePresence {
     }
 
     private func exitTime(_ identity: BeaconIdentity) -> TimeInterval {
-        rule(identity)?.exitTime ?? world.settings.exitTime
+        rule(identity)?.exitTime ?? world.settings.exitTime ?? .zero
     }
 
     private func expiry(_ beacon: Beacon) -> Int64? {
