@@ -51,7 +51,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
     /// for the moment at which the beacon was last heard, and the event carries the later time.
     public mutating func observe(_ sighting: Sighting, emit: (borrowing Event) -> Void) {
         advance(to: sighting.time, emit)
-        if clock.hear(sighting.adapter, at: now) { resetTimers() }
+        if clock.hear(sighting.adapter, at: now) { scheduleChanged() }
         let listening = clock.reading(at: sighting.time)
         let moment = Hearing(listening: listening, evidence: clock.evidence(at: listening))
         guard let place = tracked(sighting, moment, emit) ?? admit(sighting, moment, emit) else { return }
@@ -82,7 +82,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         if isInDoubt, clock.blindSince == nil {
             beginSilencesAnew()
         } else if changes {
-            resetTimers()
+            scheduleChanged()
         }
     }
 

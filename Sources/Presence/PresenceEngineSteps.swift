@@ -46,9 +46,13 @@ extension PresenceEngine {
             return nil
         }
         let silence = moment.evidence - table.beacons[Int(place)].evidenceAt
-        if rules[table.beacons[Int(place)].rule].exitTime == nil, table.beacons[Int(place)].silences.isSoon(silence) {
+        if rules[table.beacons[Int(place)].rule].exitTime == nil,
+            pool.comesBack(
+                after: silence.seconds, exitTime: table.beacons[Int(place)].silences.exitTime.seconds)
+        {
             table.beacons[Int(place)].silences.falseExit(&pool)
-            learn(evidence: silence, time: nil, place)
+            learn(
+                evidence: silence, time: sighting.time - table.beacons[Int(place)].lastSeen, isUnbroken: false, place)
             determineExitTime(of: place)
         }
         table.beacons[Int(place)].comeBack(sighting, moment)
@@ -113,13 +117,17 @@ extension PresenceEngine {
             || time < event && time.nanoseconds < (beacon.silences.advertisingInterval ?? event).nanoseconds / 2
         guard !isSameEvent, beacon.state != .unknown else { return }
         let listening = moment.listening - beacon.heardAt
-        learn(evidence: moment.evidence - beacon.evidenceAt, time: listening == time ? time : nil, place)
+        learn(
+            evidence: moment.evidence - beacon.evidenceAt, time: time, isUnbroken: listening == time, place)
     }
 
-    private mutating func learn(evidence: TimeInterval, time: TimeInterval?, _ place: Int32) {
+    private mutating func learn(
+        evidence: TimeInterval, time: TimeInterval, isUnbroken: Bool, _ place: Int32
+    ) {
         let rule = rules[table.beacons[Int(place)].rule]
         let isDue = table.beacons[Int(place)].silences.learn(
-            evidence: evidence, time: time, allowed: rule.exitTime == nil ? rule.bounds.rate : nil, pool: &pool)
+            evidence: evidence, time: time, isUnbroken: isUnbroken, chance: clock.chance,
+            allowed: rule.exitTime == nil ? rule.bounds.rate : nil, pool: &pool)
         guard isDue, rule.exitTime == nil else { return }
         determineExitTime(of: place)
         // It may be shorter now, and a timer may be early but not late.
@@ -215,6 +223,12 @@ extension PresenceEngine {
     }
 
     // MARK: Tables
+
+    /// Evidence gathers at another speed.
+    mutating func scheduleChanged() {
+        for index in table.beacons.indices { table.beacons[index].silences.scheduleChanged() }
+        resetTimers()
+    }
 
     /// Brings every timer in line with new settings or radios.
     mutating func resetTimers() {
