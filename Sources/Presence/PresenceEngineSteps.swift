@@ -6,7 +6,23 @@ import BeaconModel
 extension PresenceEngine {
     /// Moves the time on, and stops at each moment at which a silence became too long.
     mutating func advance(to time: MonotonicTime, _ emit: (borrowing Event) -> Void) {
-        while let (deadline, place) = timers.first, let moment = clock.time(of: deadline), moment <= max(time, now) {
+        let end = max(time, now)
+        while nextRanging <= end, nextRanging < .distantFuture {
+            leaveUntil(nextRanging, emit)
+            now = max(now, nextRanging)
+            range(emit)
+        }
+        leaveUntil(end, emit)
+        let doubted = doubtDeadline
+        if doubted <= end, doubted < .distantFuture {
+            now = max(now, doubted)
+            doubt(emit)
+        }
+        now = max(now, time)
+    }
+
+    private mutating func leaveUntil(_ end: MonotonicTime, _ emit: (borrowing Event) -> Void) {
+        while let (deadline, place) = timers.first, let moment = clock.time(of: deadline), moment <= end {
             let actual = self.deadline(of: place)
             if actual > deadline {
                 timers.set(place, actual)
@@ -15,12 +31,6 @@ extension PresenceEngine {
                 expire(place, emit)
             }
         }
-        let doubted = doubtDeadline
-        if doubted <= max(time, now) {
-            now = max(now, doubted)
-            doubt(emit)
-        }
-        now = max(now, time)
     }
 
     func deadline(of place: Int32) -> ListeningTime {
@@ -83,10 +93,18 @@ extension PresenceEngine {
             return nil
         }
         let rule = rules.index(of: sighting.identity)
-        let place = table.insert(TrackedBeacon(sighting, moment, rule: rule, standing: standing))
+        var beacon = TrackedBeacon(sighting, moment, rule: rule, standing: standing)
+        beacon.isRanged = isRanged(sighting.identity)
+        let place = table.insert(beacon)
         determineExitTime(of: place)
         timers.set(place, deadline(of: place))
         return place
+    }
+
+    func isRanged(_ identity: BeaconIdentity) -> Bool {
+        var result = false
+        regions.forEachRanged(identity) { _ in result = true }
+        return result
     }
 
     static func standing(

@@ -67,6 +67,7 @@ extension PresenceEngine {
             sighting, Hearing(listening: listening, evidence: clock.evidence(at: listening)), rule: rule,
             standing: Self.standing(of: identity, rules, regions))
         beacon.silences = silences
+        beacon.isRanged = isRanged(identity)
         beacon.enteredAt = moment(at: 2)
         beacon.reportedAt = now
         beacon.state = record[1] == 1 ? .present : .away
