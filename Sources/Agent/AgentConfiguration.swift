@@ -159,7 +159,8 @@ extension AgentConfiguration {
                 identity: identity, alias: alias.map(names.intern) ?? .none,
                 measuredPower: entry[AgentConfigurationKeys.Beacon.measuredPower].flatMap { Int8(exactly: $0) },
                 enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init),
-                exitTime: entry[AgentConfigurationKeys.Beacon.exitTime])
+                exitTime: entry[AgentConfigurationKeys.Beacon.exitTime],
+                falseExits: entry[AgentConfigurationKeys.Beacon.falseExits].flatMap(FalseExitRate.init))
         }
         beacons = values[keys.beacons].compactMap { entry in
             identities.identity(entry).map { rule($0, entry[AgentConfigurationKeys.Beacon.alias], entry) }
@@ -184,11 +185,17 @@ extension AgentConfiguration {
         holdsKeys = keyed.contains { $0.isGiven(AgentConfigurationKeys.Secret.key) }
         regions = values[keys.regions].compactMap { entry in
             let name = names.intern(entry[AgentConfigurationKeys.Region.name])
+            func rule(_ patterns: [IdentityPattern]) -> RegionRule {
+                RegionRule(
+                    name: name, patterns: patterns, exitTime: entry[AgentConfigurationKeys.Region.exitTime],
+                    falseExits: entry[AgentConfigurationKeys.Region.falseExits].flatMap(FalseExitRate.init),
+                    isRanged: entry[AgentConfigurationKeys.Region.range])
+            }
             if entry.isGiven(AgentConfigurationKeys.Region.beacons) {
                 let members = entry[AgentConfigurationKeys.Region.beacons].compactMap { byAlias[$0] }
-                return RegionRule(name: name, patterns: members.map { IdentityPattern(identity: $0, prefix: $0.count) })
+                return rule(members.map { IdentityPattern(identity: $0, prefix: $0.count) })
             }
-            return identities.pattern(entry).map { RegionRule(name: name, patterns: [$0]) }
+            return identities.pattern(entry).map { rule([$0]) }
         }
         rangedRegions = Set(
             values[keys.regions].filter { $0[AgentConfigurationKeys.Region.range] }.map {
@@ -210,6 +217,11 @@ extension PresenceSettings {
         enterCount = Int(values[Keys.enterCount])
         enterGap = values[Keys.enterGap]
         exitTime = values[Keys.exitTime]
+        falseExits = FalseExitRate(values[Keys.falseExits]) ?? falseExits
+        shortestExitTime = values[Keys.shortestExitTime]
+        longestExitTime = values[Keys.longestExitTime]
+        blindHold = values[Keys.blindHold]
+        rangingInterval = values[Keys.rangingInterval]
         reportInterval = values[Keys.reportInterval]
         averageOver = Int(values[Keys.averageOver])
         pathLossExponent = values[Keys.pathLossExponent]

@@ -54,9 +54,25 @@ struct AgentConfigurationKeys: Sendable {
         static let enterGap = Key<TimeInterval>.duration(
             "enter_gap", default: defaults.enterGap, in: .milliseconds(100) ... .seconds(3600),
             "The longest silence between the sightings of an enter; after it they are counted anew.")
-        static let exitTime = Key<TimeInterval>.duration(
-            "exit_time", default: defaults.exitTime, in: exitTimes,
-            "Silence, while a radio listened, that makes an exit.")
+        static let exitTime = Key<TimeInterval?>.optionalDuration(
+            "exit_time", in: exitTimes,
+            "Silence, while a radio listened, that makes an exit; without it each beacon's is learned, by \"false_exits\"."
+        )
+        static let falseExits = Key<String>.text(
+            "false_exits", default: "1/day", falseExitsRule,
+            "How often a beacon that is always there may be said to have left, from 1/month to 10/hour.")
+        static let shortestExitTime = Key<TimeInterval>.duration(
+            "shortest_exit_time", default: defaults.shortestExitTime, in: .milliseconds(500) ... .seconds(3600),
+            "Learned exit times are no shorter.")
+        static let longestExitTime = Key<TimeInterval>.duration(
+            "longest_exit_time", default: defaults.longestExitTime, in: exitTimes,
+            "Learned exit times are no longer, in time of a radio that listens without pause.")
+        static let rangingInterval = Key<TimeInterval>.duration(
+            "ranging_interval", default: defaults.rangingInterval, in: .milliseconds(100) ... .seconds(3600),
+            "The time between two lists of the beacons inside a region with \"range\".")
+        static let blindHold = Key<TimeInterval>.duration(
+            "blind_hold", default: defaults.blindHold, in: .seconds(1) ... .seconds(86_400),
+            "While no radio works for so long, states stay as they are; after it they are unknown.")
         static let reportInterval = Key<TimeInterval>.duration(
             "report_interval", default: defaults.reportInterval, in: .zero ... .seconds(3600),
             "The least time between two sightings of one beacon that are told; 0s tells each.")
@@ -71,7 +87,10 @@ struct AgentConfigurationKeys: Sendable {
             "Beacons that are remembered at one time; past it the one heard longest ago is forgotten.")
 
         static let section = Section([
-            enterCount.declaration, enterGap.declaration, exitTime.declaration, reportInterval.declaration,
+            enterCount.declaration, enterGap.declaration, exitTime.declaration, falseExits.declaration,
+            shortestExitTime.declaration, longestExitTime.declaration, blindHold.declaration,
+            rangingInterval.declaration,
+            reportInterval.declaration,
             averageOver.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
         ])
     }
@@ -83,11 +102,15 @@ struct AgentConfigurationKeys: Sendable {
             "Its strength at 1 m in dBm, measured in place, instead of the one in its frames.")
         static let exitTime = Key<TimeInterval?>.optionalDuration(
             "exit_time", in: exitTimes, "Its exit time, instead of that of \"presence\".")
+        static let falseExits = Key<String?>.optionalText(
+            "false_exits", falseExitsRule, "Its bound on false exits, instead of that of \"presence\".")
         static let enterCount = Key<Int64?>.optionalInteger(
             "enter_count", in: 1...100, "Its sightings for an enter, instead of those of \"presence\".")
 
         /// What may be different for one beacon.
-        static let rules = [measuredPower.declaration, exitTime.declaration, enterCount.declaration]
+        static let rules = [
+            measuredPower.declaration, exitTime.declaration, falseExits.declaration, enterCount.declaration,
+        ]
     }
 
     enum Region {
@@ -96,9 +119,14 @@ struct AgentConfigurationKeys: Sendable {
         static let beacons = Key<[String]>.texts(
             "beacons", nameRule, count: 1...1000,
             "Aliases of the beacons that belong to it, instead of an identity; it is left when all of them are gone.")
+        static let exitTime = Key<TimeInterval?>.optionalDuration(
+            "exit_time", in: exitTimes, "The exit time of its beacons, instead of that of \"presence\".")
+        static let falseExits = Key<String?>.optionalText(
+            "false_exits", falseExitsRule, "The bound on false exits of its beacons, instead of that of \"presence\".")
         static let range = Key<Bool>.boolean(
             "range", default: false,
-            "Whether the profile \"continuous\" is held while a beacon is inside, whatever monitoring does.")
+            "Whether its beacons are listed regularly while one is inside, and the profile \"continuous\" is held for it."
+        )
     }
 
     enum Sink {
@@ -134,7 +162,8 @@ struct AgentConfigurationKeys: Sendable {
             ])
         let regionKeys =
             [Region.name.declaration] + identities.declarations + [
-                Region.beacons.declaration, Region.range.declaration,
+                Region.beacons.declaration, Region.exitTime.declaration, Region.falseExits.declaration,
+                Region.range.declaration,
             ]
         let region = Section(
             regionKeys, checks: [identities.formatCheck, .init(regionKeys) { Self.checkRegion($0, identities, &$1) }])
@@ -182,6 +211,10 @@ struct AgentConfigurationKeys: Sendable {
 
 extension AgentConfigurationKeys {
     private static let exitTimes = TimeInterval.seconds(1) ... .seconds(7 * 86_400)
+    private static let falseExitsRule = Shape.TextRule(
+        maximumBytes: 32, pattern: "^[0-9.]+/(hour|day|week|month)$",
+        expected: "a rate such as \"1/day\", from \"1/month\" to \"10/hour\"",
+        check: { text in FalseExitRate(text).map { FalseExitRate.range.contains($0.perSecond) } ?? false })
 
     /// Schemes of the sources that the program can open.
     private static let schemes = ["hci", "user", "tcp", "unix", "serial", "btsnoop", "simulate"]

@@ -3,7 +3,7 @@
 import BeaconFormats
 public import BeaconModel
 public import HCI
-import Presence
+public import Presence
 
 /// The road from packets to events: parse, decode, track, on the thread that calls it, without locks and without the
 /// heap in the steady state.
@@ -88,6 +88,9 @@ public struct Road: ~Copyable {
     /// Each present beacon, as the `enter` event that would be right now.
     func forEachPresent(_ body: (borrowing Event) -> Void) { presence.forEachPresent(body) }
 
+    /// What presence knows of a beacon; nil when it is not tracked.
+    public func insight(of identity: BeaconIdentity) -> BeaconInsight? { presence.insight(of: identity) }
+
     /// Each region with the number of beacons inside.
     func forEachRegion(_ body: (Name, UInt32) -> Void) { presence.forEachRegion(body) }
 
@@ -96,7 +99,7 @@ public struct Road: ~Copyable {
         presence.forEachPresent(body)
         presence.forEachRegion { name, inside in
             guard inside > 0 else { return }
-            var event = Event(kind: .regionEnter, time: time)
+            var event = Event(kind: presence.isUnknown(region: name) ? .regionUnknown : .regionEnter, time: time)
             event.name = name
             event.isConfigured = true
             event.insideCount = inside

@@ -12,6 +12,16 @@ public struct Event: Sendable {
         case regionExit = 4
         case adapter = 5
         case gap = 6
+        /// Nobody can say any more whether the region is occupied.
+        case regionUnknown = 10
+        /// It can be said again, and nothing has changed.
+        case regionKnown = 11
+        /// A beacon came nearer or went farther.
+        case proximity = 12
+        /// One of the beacons inside a region, at its place in their order.
+        case ranging = 13
+        /// Two devices send one identity.
+        case clone = 14
 
         /// The value of the key `event`.
         public var word: String {
@@ -23,6 +33,11 @@ public struct Event: Sendable {
             case .regionExit: "region_exit"
             case .adapter: "adapter"
             case .gap: "gap"
+            case .regionUnknown: "region_unknown"
+            case .regionKnown: "region_known"
+            case .proximity: "proximity"
+            case .ranging: "ranging"
+            case .clone: "clone"
             }
         }
     }
@@ -41,6 +56,30 @@ public struct Event: Sendable {
             case .timeout: "timeout"
             case .evicted: "evicted"
             case .removed: "removed"
+            }
+        }
+    }
+
+    /// What determined the exit time of a beacon.
+    public enum ExitLimit: UInt8, Sendable, CaseIterable {
+        /// The beacon's own silences.
+        case data = 0
+        /// The shortest exit time that is allowed.
+        case floor = 1
+        /// The longest exit time that is allowed.
+        case ceiling = 2
+        /// The silences of other beacons, as this one is too new.
+        case prior = 3
+        /// The configuration, which says the time.
+        case fixed = 4
+
+        public var word: String {
+            switch self {
+            case .data: "data"
+            case .floor: "floor"
+            case .ceiling: "ceiling"
+            case .prior: "prior"
+            case .fixed: "fixed"
             }
         }
     }
@@ -75,7 +114,7 @@ public struct Event: Sendable {
     /// Whether the system clock was synchronised when `wallTime` was stamped.
     public var isClockSynchronized = true
 
-    /// The beacon of `sighting`, `enter` and `exit`.
+    /// The beacon of `sighting`, `enter`, `exit`, `proximity`, `ranging` and `clone`.
     public var identity: BeaconIdentity?
     /// The beacon's alias, the region, or the adapter that the event is about; ``Name/none`` for an unnamed beacon.
     public var name = Name.none
@@ -99,8 +138,18 @@ public struct Event: Sendable {
     /// For exits: the exit time that applied.
     public var exitTime = TimeInterval.zero
     public var exitReason = ExitReason.timeout
-    /// For `region_enter` and `region_exit`: beacons inside now.
+    /// For exits: what determined ``exitTime``.
+    public var exitLimit = ExitLimit.fixed
+    /// For exits: false exits a second that the configuration allows, and that ``exitTime`` is expected to make; nil
+    /// when the configuration says the time.
+    public var falseExits: (asked: Float, expected: Float)?
+    /// For the events of regions and `ranging`: beacons inside now.
     public var insideCount: UInt32 = 0
+    /// For `ranging`: the region, and the place of the beacon in it, from 1 for the nearest.
+    public var region = Name.none
+    public var rank: UInt32 = 0
+    /// For `clone`: the other device that sends the identity.
+    public var otherAddress = DeviceAddress.anonymous
     /// For `adapter`: what became of it.
     public var adapterState = AdapterState.absent
     /// For `gap`: the first and last missing sequence number of the stream.
@@ -112,5 +161,5 @@ public struct Event: Sendable {
     }
 
     /// Whether it is delivered at least once and in order; a sighting is worth only its newest value.
-    public var isTransition: Bool { kind != .sighting }
+    public var isTransition: Bool { kind != .sighting && kind != .ranging }
 }

@@ -2,6 +2,12 @@
 
 import BeaconModel
 
+/// A moment on the clocks of silence.
+struct Hearing {
+    var listening: ListeningTime
+    var evidence: EvidenceTime
+}
+
 /// What is known of one beacon.
 struct TrackedBeacon: Sendable {
     enum State: UInt8 {
@@ -10,6 +16,10 @@ struct TrackedBeacon: Sendable {
         /// Heard, but not often enough.
         case candidate
         case present
+        /// It was present when every radio failed for too long.
+        case unknown
+        /// It has left; its record is kept while there is room, for when it comes back.
+        case away
     }
 
     /// How the configuration knows it.
@@ -26,6 +36,8 @@ struct TrackedBeacon: Sendable {
     /// The moment of the newest sighting, on both clocks.
     var lastSeen: MonotonicTime
     var heardAt: ListeningTime
+    var evidenceAt: EvidenceTime
+    var silences = SilenceRecord()
     var enteredAt = MonotonicTime.zero
     var reportedAt = MonotonicTime.zero
     var average = MovingAverage()
@@ -41,12 +53,22 @@ struct TrackedBeacon: Sendable {
     var payload: FramePayload?
     var standing: Standing
     var state = State.candidate
+    /// Whether any of its regions ranges.
+    var isRanged = false
+    /// What was told last.
+    var proximity = Proximity.unknown
+    var ranging = RangingTally()
+    var senders = SenderWatch()
 
-    init(_ sighting: Sighting, heardAt: ListeningTime, rule: Int32, standing: Standing) {
+    /// Whether everybody was told that it is here.
+    var isInside: Bool { state == .present || state == .unknown }
+
+    init(_ sighting: Sighting, _ moment: Hearing, rule: Int32, standing: Standing) {
         identity = sighting.identity
         address = sighting.address
         lastSeen = sighting.time
-        self.heardAt = heardAt
+        heardAt = moment.listening
+        evidenceAt = moment.evidence
         self.rule = rule
         adapter = sighting.adapter
         self.standing = standing
@@ -57,19 +79,24 @@ struct TrackedBeacon: Sendable {
     static let lateness = TimeInterval.seconds(1)
 
     /// Takes a sighting in; false when it is too old to say anything.
-    mutating func take(_ sighting: Sighting, heardAt: ListeningTime, averageOver length: Int) -> Bool {
+    mutating func take(_ sighting: Sighting, _ moment: Hearing, averageOver length: Int) -> Bool {
+        let isOther = senders.isOther(sighting.address, than: address)
         if sighting.time >= lastSeen {
             lastSeen = sighting.time
-            self.heardAt = heardAt
-            address = sighting.address
+            heardAt = moment.listening
+            evidenceAt = moment.evidence
+            if !isOther { address = sighting.address }
             adapter = sighting.adapter
-            last = sighting.rssi
+            if !isOther { last = sighting.rssi }
             claimedPower = sighting.measuredPower ?? claimedPower
             payload = sighting.payload ?? payload
         } else if lastSeen - sighting.time > Self.lateness {
             return false
         }
         count = count == .max ? count : count + 1
+        // The strengths of two transmitters have no mean that says anything.
+        guard !isOther else { return true }
+        ranging.add(sighting.rssi)
         if let rssi = sighting.rssi {
             minimum = min(minimum ?? rssi, rssi)
             maximum = max(maximum ?? rssi, rssi)
@@ -80,6 +107,14 @@ struct TrackedBeacon: Sendable {
 
     var signal: Signal {
         Signal(last: last, filtered: average.value, minimum: minimum, maximum: maximum, count: count)
+    }
+
+    /// Comes back after it had left: nothing of its signal counts any more.
+    mutating func comeBack(_ sighting: Sighting, _ moment: Hearing) {
+        var fresh = TrackedBeacon(sighting, moment, rule: rule, standing: standing)
+        fresh.silences = silences
+        fresh.isRanged = isRanged
+        self = fresh
     }
 
     /// Begins the next report.

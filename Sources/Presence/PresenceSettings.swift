@@ -13,8 +13,20 @@ public struct PresenceSettings: Sendable {
     /// anew: two packets an hour apart are no evidence. At 30 s even a beacon of the longest legacy advertising
     /// interval, 10.24 s (Core 5.4, Vol 4, Part E, 7.8.5), may lose one packet in between.
     public var enterGap = TimeInterval.seconds(30)
-    /// A present beacon has left after a silence this long, in listening time.
-    public var exitTime = TimeInterval.seconds(20)
+    /// A present beacon has left after a silence this long, in listening time; nil to learn the time of each beacon
+    /// from its own silences, by ``falseExits``.
+    public var exitTime: TimeInterval?
+    /// How often a beacon that is always here may be said to have left.
+    public var falseExits = FalseExitRate.oncePerDay
+    /// Learned exit times are no shorter, in evidence time: below two seconds nobody notices the difference.
+    public var shortestExitTime = TimeInterval.seconds(2)
+    /// Learned exit times are no longer, in evidence time.
+    public var longestExitTime = TimeInterval.seconds(600)
+    /// The time between two lists of the beacons inside a region that ranges: as on a phone.
+    public var rangingInterval = TimeInterval.seconds(1)
+    /// While every radio is blind for this long, states stay as they are; after it they are unknown. Longer than the
+    /// recovery ladder of a radio.
+    public var blindHold = TimeInterval.seconds(120)
     /// The shortest time between two reports of one beacon: once a second, as ranging on a phone.
     public var reportInterval = TimeInterval.seconds(1)
     /// How many strengths the filtered one is the mean of, 1 to 16.
@@ -24,7 +36,7 @@ public struct PresenceSettings: Sendable {
     public var pathLossExponent = 2.0
     /// The strength at 1 m in place of an implausible one, dBm: what most iBeacons are shipped with.
     public var assumedMeasuredPower: Int8 = -59
-    /// Beacons that are tracked at a time, 1 to 1,000,000; about 300 bytes each.
+    /// Beacons that are tracked at a time, 1 to 1,000,000; about 400 bytes each.
     public var maximumBeacons = 10_000
 
     public init() {}
@@ -33,6 +45,7 @@ public struct PresenceSettings: Sendable {
     var inRange: Self {
         var settings = self
         settings.averageOver = min(max(averageOver, 1), MovingAverage.capacity)
+        settings.rangingInterval = max(rangingInterval, .milliseconds(100))
         settings.maximumBeacons = min(max(maximumBeacons, 1), 1_000_000)
         return settings
     }
@@ -48,17 +61,19 @@ public struct BeaconRule: Sendable {
     /// Each of these replaces the setting of the same name.
     public var enterCount: Int?
     public var exitTime: TimeInterval?
+    public var falseExits: FalseExitRate?
     public var pathLossExponent: Double?
 
     public init(
         identity: BeaconIdentity, alias: Name = .none, measuredPower: Int8? = nil, enterCount: Int? = nil,
-        exitTime: TimeInterval? = nil, pathLossExponent: Double? = nil
+        exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil, pathLossExponent: Double? = nil
     ) {
         self.identity = identity
         self.alias = alias
         self.measuredPower = measuredPower
         self.enterCount = enterCount
         self.exitTime = exitTime
+        self.falseExits = falseExits
         self.pathLossExponent = pathLossExponent
     }
 }
@@ -68,9 +83,21 @@ public struct RegionRule: Sendable {
     public var name: Name
     /// A beacon belongs to the region when any of them matches. A list of beacons is a list of whole identities.
     public var patterns: [IdentityPattern]
+    /// Each replaces the setting of the same name for its beacons, unless they have their own. Of several regions of a
+    /// beacon the first that says something counts.
+    public var exitTime: TimeInterval?
+    public var falseExits: FalseExitRate?
+    /// Whether the beacons inside are listed regularly.
+    public var isRanged: Bool
 
-    public init(name: Name, patterns: [IdentityPattern]) {
+    public init(
+        name: Name, patterns: [IdentityPattern], exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil,
+        isRanged: Bool = false
+    ) {
         self.name = name
         self.patterns = patterns
+        self.exitTime = exitTime
+        self.falseExits = falseExits
+        self.isRanged = isRanged
     }
 }

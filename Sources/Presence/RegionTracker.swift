@@ -9,13 +9,18 @@ import BeaconModel
 struct RegionTracker: Sendable {
     private let names: [Name]
     private var inside: [UInt32]
+    /// Regions whose beacons nobody can vouch for.
+    private var unknown: [Bool]
+    private let ranges: [Bool]
     /// Regions by the given octets of a pattern, kept as an identity of that many octets.
     private var regions: [BeaconIdentity: [Int]] = [:]
     private var lengths: [(format: FormatID, prefix: UInt8)] = []
 
     init(_ rules: [RegionRule]) {
         names = rules.map(\.name)
+        ranges = rules.map(\.isRanged)
         inside = Array(repeating: 0, count: rules.count)
+        unknown = Array(repeating: false, count: rules.count)
         for (region, rule) in rules.enumerated() {
             for key in Self.disjoint(rule.patterns) {
                 regions[key, default: []].append(region)
@@ -53,11 +58,29 @@ struct RegionTracker: Sendable {
         return false
     }
 
+    /// The regions of a beacon that range.
+    func forEachRanged(_ identity: BeaconIdentity, _ body: (Int) -> Void) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] where ranges[region] { body(region) }
+        }
+    }
+
+    func name(_ region: Int) -> Name { names[region] }
+    func insideCount(_ region: Int) -> UInt32 { inside[region] }
+
+    /// Whether nobody can say if the region is occupied.
+    func isUnknown(_ name: Name) -> Bool { names.firstIndex(of: name).map { unknown[$0] } ?? false }
+
     mutating func enter(_ identity: BeaconIdentity, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
                 inside[region] += 1
-                if inside[region] == 1 { emit(event(.regionEnter, region, at: time)) }
+                if inside[region] == 1 {
+                    emit(event(.regionEnter, region, at: time))
+                } else if unknown[region] {
+                    unknown[region] = false
+                    emit(event(.regionKnown, region, at: time))
+                }
             }
         }
     }
@@ -68,13 +91,37 @@ struct RegionTracker: Sendable {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
                 inside[region] -= 1
-                if inside[region] == 0 { emit(event(.regionExit, region, at: time, reason: reason)) }
+                if inside[region] == 0 {
+                    unknown[region] = false
+                    emit(event(.regionExit, region, at: time, reason: reason))
+                }
+            }
+        }
+    }
+
+    /// No radio has worked for too long.
+    mutating func doubt(at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for region in names.indices where inside[region] > 0 && !unknown[region] {
+            unknown[region] = true
+            emit(event(.regionUnknown, region, at: time))
+        }
+    }
+
+    /// A beacon was heard that was inside before, so that its regions are occupied for certain.
+    mutating func confirm(_ identity: BeaconIdentity, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] where unknown[region] {
+                unknown[region] = false
+                emit(event(.regionKnown, region, at: time))
             }
         }
     }
 
     /// Tells what is different from the regions of an older configuration, by name.
-    func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+    mutating func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
+        for region in names.indices where inside[region] > 0 && old.unknown.contains(true) {
+            if let before = old.names.firstIndex(of: names[region]) { unknown[region] = old.unknown[before] }
+        }
         let isInside = insideNames
         let wasInside = old.insideNames
         for region in old.names.indices where old.inside[region] > 0 && !isInside.contains(old.names[region]) {

@@ -7,14 +7,27 @@ struct AppliedRule: Sendable {
     let alias: Name
     let measuredPower: Int8?
     let enterCount: UInt32
-    let exitTime: TimeInterval
+    /// nil to learn it.
+    let exitTime: TimeInterval?
+    let bounds: SilenceRecord.Bounds
     let pathLossExponent: Double
 
-    init(_ settings: PresenceSettings, _ rule: BeaconRule? = nil) {
+    /// - Parameter region: a region that says something about the exits of its beacons.
+    init(_ settings: PresenceSettings, _ rule: BeaconRule? = nil, region: RegionRule? = nil) {
         alias = rule?.alias ?? .none
         measuredPower = rule?.measuredPower
         enterCount = UInt32(clamping: max(rule?.enterCount ?? settings.enterCount, 1))
-        exitTime = rule?.exitTime ?? settings.exitTime
+        let choices = [
+            (rule?.exitTime, rule?.falseExits), (region?.exitTime, region?.falseExits),
+            (settings.exitTime, settings.falseExits),
+        ]
+        // What is nearest to the beacon counts; a fixed time is more definite than a bound.
+        let choice = choices.first { $0.0 != nil || $0.1 != nil }
+        exitTime = choice?.0
+        let allowed = choice?.1 ?? settings.falseExits
+        let floor = max(settings.shortestExitTime, .milliseconds(100))
+        bounds = SilenceRecord.Bounds(
+            rate: allowed.perSecond, floor: floor, ceiling: max(settings.longestExitTime, floor))
         let exponent = rule?.pathLossExponent ?? settings.pathLossExponent
         pathLossExponent = (1...10).contains(exponent) ? exponent : 2
     }
@@ -25,18 +38,32 @@ struct RuleBook: Sendable {
     /// The common rule, then those of single beacons.
     private var rules: [AppliedRule]
     private var indices: [BeaconIdentity: Int32] = [:]
+    /// Regions that say something about exits, which is looked up once for each beacon without a rule of its own.
+    private var regionRules: [(patterns: [IdentityPattern], rule: Int32)] = []
 
-    init(_ settings: PresenceSettings, _ beacons: [BeaconRule]) {
+    init(_ settings: PresenceSettings, _ beacons: [BeaconRule], _ regions: [RegionRule]) {
         rules = [AppliedRule(settings)]
+        for region in regions where region.exitTime != nil || region.falseExits != nil {
+            regionRules.append((region.patterns, Int32(rules.count)))
+            rules.append(AppliedRule(settings, region: region))
+        }
         for beacon in beacons {
             indices[beacon.identity] = Int32(rules.count)
-            rules.append(AppliedRule(settings, beacon))
+            let region = regions.first { region in
+                (region.exitTime != nil || region.falseExits != nil)
+                    && region.patterns.contains { $0.matches(beacon.identity) }
+            }
+            rules.append(AppliedRule(settings, beacon, region: region))
         }
     }
 
     subscript(index: Int32) -> AppliedRule { rules[Int(index)] }
 
-    func index(of identity: BeaconIdentity) -> Int32 { indices[identity] ?? 0 }
+    func index(of identity: BeaconIdentity) -> Int32 {
+        if let index = indices[identity] { return index }
+        for (patterns, rule) in regionRules where patterns.contains(where: { $0.matches(identity) }) { return rule }
+        return 0
+    }
 
     /// Whether the beacon has a rule of its own.
     func names(_ identity: BeaconIdentity) -> Bool { indices[identity] != nil }

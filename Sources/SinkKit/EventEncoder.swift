@@ -42,9 +42,10 @@ public struct EventEncoder: Sendable {
         switch event.kind {
         case .enter: writer.string("present")
         case .exit: writer.string("absent")
-        case .regionEnter: writer.string("inside")
+        case .regionEnter, .regionKnown: writer.string("inside")
+        case .regionUnknown: writer.string("unknown")
         case .regionExit: writer.string("outside")
-        case .sighting, .adapter, .gap: writer.null()
+        case .sighting, .adapter, .gap, .proximity, .ranging, .clone: writer.null()
         }
         writeTime(event, &writer)
         writeBody(event, &writer)
@@ -66,16 +67,32 @@ public struct EventEncoder: Sendable {
 
     private func writeBody(_ event: borrowing Event, _ writer: inout JSONWriter) {
         switch event.kind {
-        case .sighting, .enter: writeBeacon(event, &writer)
+        case .sighting, .enter, .proximity: writeBeacon(event, &writer)
+        case .ranging:
+            writer.key("region")
+            writer.string(vocabulary.names[event.region])
+            writer.key("rank")
+            writer.integer(event.rank)
+            writer.key("inside")
+            writer.integer(event.insideCount)
+            writeBeacon(event, &writer)
+        case .clone:
+            writeBeacon(event, &writer)
+            writer.key("other_address")
+            writer.address(event.otherAddress)
         case .exit:
             writeBeacon(event, &writer)
             writeExit(event, &writer)
-        case .regionEnter, .regionExit:
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown:
             writer.key("region")
             writer.string(vocabulary.names[event.name])
             writer.key("inside")
             writer.integer(event.insideCount)
             if event.kind == .regionExit { writeReason(event, &writer) }
+            if event.kind == .regionUnknown {
+                writer.key("reason")
+                writer.string("blind")
+            }
         case .adapter:
             writer.key("adapter")
             writer.string(vocabulary.names[event.name])
@@ -140,6 +157,15 @@ public struct EventEncoder: Sendable {
         writer.key("exit_time")
         writer.decimal(event.exitTime.seconds, decimals: 3)
         writeReason(event, &writer)
+        writer.key("limited_by")
+        writer.string(event.exitLimit.word)
+        if let (asked, expected) = event.falseExits {
+            // Of a day, because a rate of a second is a number that nobody can read.
+            writer.key("false_exits_asked")
+            writer.decimal(Double(asked) * 86_400, decimals: 3)
+            writer.key("false_exits_expected")
+            writer.decimal(Double(expected) * 86_400, decimals: 3)
+        }
     }
 
     private func writeReason(_ event: borrowing Event, _ writer: inout JSONWriter) {

@@ -31,8 +31,20 @@ struct SinkQueue {
     private var states: StateTable
     private var transitions: Ring<Waiting>
     private var sightings: Ring<Waiting>
+    /// What a newer event takes the place of: the sightings of a beacon, or its ranging in a region.
+    private struct Subject: Hashable {
+        let identity: BeaconIdentity
+        let region: Name
+
+        init?(_ event: borrowing Event) {
+            guard let identity = event.identity else { return nil }
+            self.identity = identity
+            region = event.region
+        }
+    }
+
     /// Where the waiting sighting of a beacon is.
-    private var places: [BeaconIdentity: Int] = [:]
+    private var places: [Subject: Int] = [:]
     private var turn: UInt64 = 0
     /// nil until the worker knows where it reads on, and without a store.
     private var stored: StoredAccount?
@@ -69,7 +81,7 @@ struct SinkQueue {
     mutating func offerSighting(_ event: borrowing Event) {
         counters.sightings.offered += 1
         guard !hasEnded else { return counters.sightings.dropped += 1 }
-        if conflates, let identity = event.identity, let place = places[identity] {
+        if conflates, let subject = Subject(event), let place = places[subject] {
             sightings[place].event = copy event
             counters.sightings.conflated += 1
             return
@@ -78,7 +90,7 @@ struct SinkQueue {
             guard !sightings.isEmpty else { return counters.sightings.dropped += 1 }
             dropOldestSighting()
         }
-        if conflates, let identity = event.identity { places[identity] = sightings.end }
+        if conflates, let subject = Subject(event) { places[subject] = sightings.end }
         sightings.append(Waiting(turn: nextTurn(), event: copy event))
         counters.sightings.queued += 1
     }
@@ -155,10 +167,10 @@ struct SinkQueue {
     /// A sighting in flight did not reach the destination and waits again, unless a newer one does already.
     mutating func putBack(sighting event: borrowing Event) {
         counters.sightings.inFlight -= 1
-        if conflates, let identity = event.identity {
-            guard places[identity] == nil else { return counters.sightings.conflated += 1 }
+        if conflates, let subject = Subject(event) {
+            guard places[subject] == nil else { return counters.sightings.conflated += 1 }
             guard count < capacity else { return counters.sightings.dropped += 1 }
-            places[identity] = sightings.end
+            places[subject] = sightings.end
         } else if count >= capacity {
             return counters.sightings.dropped += 1
         }
@@ -221,7 +233,7 @@ struct SinkQueue {
 
     private mutating func removeOldestSighting() -> Event {
         let event = sightings.removeFirst().event
-        if conflates, let identity = event.identity { places[identity] = nil }
+        if conflates, let subject = Subject(event) { places[subject] = nil }
         return event
     }
 

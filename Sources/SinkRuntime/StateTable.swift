@@ -26,10 +26,10 @@ struct StateTable {
                 guard let identity = event.identity, event.isConfigured else { return nil }
                 self.identity = identity
                 region = .none
-            case .regionEnter, .regionExit:
+            case .regionEnter, .regionExit, .regionUnknown, .regionKnown:
                 identity = nil
                 region = event.name
-            case .sighting, .adapter, .gap: return nil
+            case .sighting, .proximity, .ranging, .clone, .adapter, .gap: return nil
             }
         }
     }

@@ -25,6 +25,8 @@ import BeaconModel
 /// | filtered | 4 |
 /// | last seen, milliseconds | 8 |
 /// | gap: first, last | 8, 8 |
+/// | exit limit, false exits asked, expected | 1, 4, 4 |
+/// | other address | 8 |
 ///
 /// From the identity on, a field is there when its flag says so.
 struct EventCodec: Sendable {
@@ -44,6 +46,8 @@ struct EventCodec: Sendable {
         static let filtered = Flags(rawValue: 0x0080)
         static let lastSeen = Flags(rawValue: 0x0100)
         static let gap = Flags(rawValue: 0x0200)
+        static let falseExits = Flags(rawValue: 0x0400)
+        static let otherAddress = Flags(rawValue: 0x0800)
     }
 
     let vocabulary: Vocabulary
@@ -81,6 +85,14 @@ struct EventCodec: Sendable {
             record.append(integer: event.gap.first)
             record.append(integer: event.gap.last)
         }
+        if let (asked, expected) = event.falseExits {
+            record.append(event.exitLimit.rawValue)
+            record.append(integer: asked.bitPattern)
+            record.append(integer: expected.bitPattern)
+        }
+        if event.kind == .clone {
+            record.append(integer: event.otherAddress.value | UInt64(event.otherAddress.kind.rawValue) << 56)
+        }
         Self.seal(&record, sequence: sequence)
     }
 
@@ -104,6 +116,8 @@ struct EventCodec: Sendable {
         if event.signal.filtered != nil { flags.insert(.filtered) }
         if event.lastSeenWallTime != nil { flags.insert(.lastSeen) }
         if event.kind == .gap { flags.insert(.gap) }
+        if event.falseExits != nil { flags.insert(.falseExits) }
+        if event.kind == .clone { flags.insert(.otherAddress) }
         return flags
     }
 
@@ -154,6 +168,16 @@ struct EventCodec: Sendable {
         if flags.contains(.filtered) { event.signal.filtered = Float(bitPattern: try reader.integer()) }
         if flags.contains(.lastSeen) { event.lastSeenWallTime = WallTime(milliseconds: try reader.integer()) }
         if flags.contains(.gap) { event.gap = (try reader.integer(), try reader.integer()) }
+        if flags.contains(.falseExits) {
+            event.exitLimit = try reader.value(Event.ExitLimit.init(rawValue:))
+            event.falseExits = (
+                Float(bitPattern: try reader.integer()), Float(bitPattern: try reader.integer())
+            )
+        }
+        if flags.contains(.otherAddress) {
+            let other: UInt64 = try reader.integer()
+            event.otherAddress = DeviceAddress(value: other, kind: .init(rawValue: UInt8(other >> 56)))
+        }
         return event
     }
 }

@@ -46,26 +46,10 @@ enum PlanCommand {
         var profiles: [ScanProfile]
         var intervals: [TimeInterval]
         var loss: Double
-        var falseExits: Rate
+        var falseExits: FalseExitRate
+        var falseExitsText: String
         /// nil not to simulate.
         var seed: UInt64?
-    }
-
-    /// So many in a unit of time.
-    private struct Rate {
-        var text: String
-        var perSecond: Double
-
-        /// Reads `1/day`.
-        init?(_ text: String) {
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-            let units: [String: Double] = ["hour": 3600, "day": 86_400, "week": 604_800, "month": 2_592_000]
-            guard parts.count == 2, let count = Double(parts[0]), count.isFinite, count > 0,
-                let unit = units[String(parts[1])]
-            else { return nil }
-            self.text = text
-            perSecond = count / unit
-        }
     }
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
@@ -108,7 +92,7 @@ enum PlanCommand {
             throw arguments.usage("--loss \(arguments["--loss"] ?? ""): expected a share such as 0.1, less than 1")
         }
         let rate = arguments["--false-exits"] ?? "1/day"
-        guard let falseExits = Rate(rate) else {
+        guard let falseExits = FalseExitRate(rate) else {
             throw arguments.usage("--false-exits \(rate): expected a rate such as 1/day; hour, day, week or month")
         }
         let seed = arguments["--seed"] ?? "1"
@@ -121,6 +105,7 @@ enum PlanCommand {
         }
         return Request(
             profiles: try profiles(arguments), intervals: intervals, loss: loss, falseExits: falseExits,
+            falseExitsText: rate,
             seed: arguments.has("--simulate") ? seed : nil)
     }
 
@@ -195,7 +180,7 @@ enum PlanCommand {
     }
 
     private static func footing(_ beating: [TimeInterval], _ request: Request) -> String {
-        var text = "Exit times keep false exits of a beacon below \(request.falseExits.text).\n"
+        var text = "Exit times keep false exits of a beacon below \(request.falseExitsText).\n"
         let names = beating.map { DurationText.text($0) }.joined(separator: ", ")
         text += beating.isEmpty ? "It beats with none of these intervals.\n" : "It beats with \(names).\n"
         return text + "\n"

@@ -31,7 +31,7 @@ import Testing
         let text = String(
             decoding: Sample.text(for: TestDeclaration.section, introduction: "A sample."), as: UTF8.self)
         #expect(text.hasPrefix("{\n  \"//\": \"A sample.\",\n"))
-        #expect(text.contains("    \"exit_time\": \"20s\",\n"))
+        #expect(text.contains("    \"enter_gap\": \"30s\",\n"))
         #expect(text.contains("\"// host\": \"The broker's host. Expected: text of at most 1024 bytes. Required.\""))
         #expect(text.contains("\"host\": \"localhost\""))
         #expect(text.contains("\"// password\": \"The password. Expected: text of at most 32 bytes. Optional.\""))

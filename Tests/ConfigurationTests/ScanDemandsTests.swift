@@ -81,7 +81,9 @@ import Testing
                         advertisement: .iBeacon(uuid: uuid, major: 1, minor: 1), interval: .milliseconds(100),
                         visits: [seconds(10)..<seconds(40)])
                 ]))
-        var road = Road(configuration)
+        var fixed = configuration
+        fixed.presence.exitTime = seconds(20) - .zero
+        var road = Road(fixed)
         var demands = ScanDemands(configuration)
         var changes: [(time: MonotonicTime, profile: String?)] = []
         func note(_ time: MonotonicTime) {

@@ -81,7 +81,10 @@ struct PresenceModelTests {
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray sighting")
                 case .regionEnter: #expect(inside.insert(event.name).inserted, "\(context): second region enter")
                 case .regionExit: #expect(inside.remove(event.name) != nil, "\(context): region exit without enter")
-                case .adapter, .gap: Issue.record("\(context): not presence")
+                case .proximity:
+                    #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray proximity")
+                case .adapter, .gap, .regionUnknown, .regionKnown, .ranging, .clone:
+                    Issue.record("\(context): not presence")
                 }
             }
             var listed: [BeaconIdentity: Bool] = [:]
@@ -193,6 +196,7 @@ struct PresenceWorld {
         settings.enterCount = 1 + random.below(3)
         settings.enterGap = .seconds(Int64(1 + random.below(6)))
         settings.exitTime = .seconds(Int64(1 + random.below(10)))
+        settings.blindHold = .seconds(Int64.max)
         settings.reportInterval = .milliseconds(Int64(random.below(3)) * 700)
         settings.averageOver = 1 + random.below(6)
         settings.maximumBeacons = random.below(2) == 0 ? 1000 : 4 + random.below(6)
@@ -251,6 +255,7 @@ extension PresenceEngine {
 /// Everything at its default, but the first sighting enters.
 func enteringAtOnce() -> PresenceSettings {
     var settings = PresenceSettings()
+    settings.exitTime = .seconds(20)
     settings.enterCount = 1
     return settings
 }

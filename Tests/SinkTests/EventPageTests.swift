@@ -72,6 +72,8 @@ import Testing
         event.accuracy = 1.32
         event.lastSeenWallTime = WallTime(milliseconds: wallTime.milliseconds - 20_000)
         event.exitTime = .seconds(20)
+        event.exitLimit = .data
+        event.falseExits = (1 / 86_400, 0.8 / 86_400)
         event.insideCount = kind == .regionEnter ? 1 : 0
         event.adapterState = .scanning
         event.gap = (4716, 4720)

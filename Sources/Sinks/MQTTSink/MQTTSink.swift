@@ -251,8 +251,8 @@ public struct MQTTSink: ~Copyable, Sink {
     private func isWanted(_ event: borrowing Event) -> Bool {
         switch event.kind {
         case .sighting: event.isConfigured || configuration.publishesUnknown
-        case .enter, .exit: event.isConfigured
-        case .regionEnter, .regionExit, .adapter, .gap: true
+        case .enter, .exit, .proximity, .ranging, .clone: event.isConfigured
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap: true
         }
     }
 

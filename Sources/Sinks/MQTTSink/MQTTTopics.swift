@@ -63,8 +63,9 @@ struct MQTTTopics {
 
     private static func subject(of event: borrowing Event) -> Subject {
         switch event.kind {
-        case .sighting, .enter, .exit: event.identity.map { .beacon($0) } ?? .gateway
-        case .regionEnter, .regionExit: .region(event.name)
+        case .sighting, .enter, .exit, .proximity, .clone: event.identity.map { .beacon($0) } ?? .gateway
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown: .region(event.name)
+        case .ranging: .region(event.region)
         case .adapter, .gap: .gateway
         }
     }

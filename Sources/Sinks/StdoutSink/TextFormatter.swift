@@ -16,12 +16,12 @@ struct TextFormatter: Sendable {
         var columns = Columns(text: Self.time(event.wallTime))
         columns.append(event.kind.word, width: 12)
         switch event.kind {
-        case .sighting, .enter:
+        case .sighting, .enter, .proximity, .ranging, .clone:
             appendBeacon(event, &columns)
         case .exit:
             appendBeacon(event, &columns)
             columns.append("\(event.exitReason.word) after \(Self.rounded(event.exitTime.seconds)) s", width: 0)
-        case .regionEnter, .regionExit:
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown:
             columns.append(vocabulary.names[event.name], width: 28)
             columns.append("\(event.insideCount) inside", width: 0)
         case .adapter:

@@ -47,7 +47,7 @@ private func checkConfiguration(_ configuration: AgentConfiguration, _ names: Na
     check(Set(profiles.map(\.name)).count == profiles.count, "a profile twice")
     check(profiles.contains(configuration.scan.monitoring), "a profile that is not there")
     check(profiles.allSatisfy { $0.pattern.window <= $0.pattern.interval }, "a window longer than its interval")
-    check(configuration.presence.exitTime > .zero, "an exit time of nothing")
+    check(configuration.presence.exitTime.map { $0 > .zero } ?? true, "an exit time of nothing")
     let known = configuration.decoder.catalog.formats.count
     check(known == formats.formats.count + configuration.formats.count, "\(known) formats")
     let beacons = configuration.beacons

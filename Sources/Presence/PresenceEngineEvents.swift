@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+
+/// What the engine tells, by itself and when it is asked.
+extension PresenceEngine {
+    /// Beacons that are known and have not left, present or not yet.
+    public var trackedCount: Int { table.count - awayCount }
+
+    /// Each present beacon, as the `enter` event that would be right now: `time` is when it entered, the signal is that
+    /// of the unfinished report, and `lastSeen` is given.
+    public func forEachPresent(_ body: (borrowing Event) -> Void) {
+        for index in table.beacons.indices where table.beacons[index].isInside {
+            var event = self.event(.enter, Int32(index))
+            event.time = table.beacons[index].enteredAt
+            event.lastSeen = table.beacons[index].lastSeen
+            body(event)
+        }
+    }
+
+    /// Each region in the order of the configuration, with the number of beacons inside.
+    public func forEachRegion(_ body: (Name, UInt32) -> Void) { regions.forEach(body) }
+
+    /// What is known of a beacon now; nil when it is not tracked.
+    public func insight(of identity: BeaconIdentity) -> BeaconInsight? {
+        guard let place = table.place(of: identity) else { return nil }
+        let beacon = table.beacons[Int(place)]
+        let event = self.event(.sighting, place)
+        let rule = rules[beacon.rule]
+        let isLearned = rule.exitTime == nil
+        let state: BeaconInsight.State =
+            switch beacon.state {
+            case .free, .away: .away
+            case .candidate: .candidate
+            case .present: .present
+            case .unknown: .unknown
+            }
+        return BeaconInsight(
+            state: state, enteredAt: beacon.isInside ? beacon.enteredAt : nil, lastSeen: beacon.lastSeen,
+            signal: event.signal, measuredPower: event.measuredPower, proximity: event.proximity,
+            accuracy: event.accuracy, advertisingInterval: beacon.silences.advertisingInterval,
+            loss: beacon.silences.loss(chance: clock.chance), hearingChance: clock.isListening ? clock.chance : 0,
+            exitTime: rule.exitTime ?? beacon.silences.exitTime,
+            deadline: state == .away ? nil : clock.time(of: deadline(of: place)),
+            falseExitsAsked: isLearned ? rule.bounds.rate : nil,
+            falseExitsExpected: isLearned ? Double(beacon.silences.expectedRate) : nil,
+            limit: isLearned ? beacon.silences.limit : .fixed, gapCount: UInt64(beacon.silences.gapCount))
+    }
+
+    mutating func report(_ kind: Event.Kind, _ place: Int32, _ emit: (borrowing Event) -> Void) {
+        emit(event(kind, place))
+        table.beacons[Int(place)].report(at: now)
+    }
+
+    mutating func emitExit(_ place: Int32, _ reason: Event.ExitReason, _ emit: (borrowing Event) -> Void) {
+        presentCount -= 1
+        let beacon = table.beacons[Int(place)]
+        let rule = rules[beacon.rule]
+        var event = self.event(.exit, place)
+        event.lastSeen = beacon.lastSeen
+        event.exitReason = reason
+        if let exitTime = rule.exitTime {
+            event.exitTime = exitTime
+        } else {
+            event.exitTime = beacon.silences.exitTime
+            event.exitLimit = beacon.silences.limit
+            event.falseExits = (Float(rule.bounds.rate), beacon.silences.expectedRate)
+        }
+        emit(event)
+    }
+
+    mutating func emitClone(_ place: Int32, _ emit: (borrowing Event) -> Void) {
+        var event = event(.clone, place)
+        event.otherAddress = table.beacons[Int(place)].senders.other
+        emit(event)
+    }
+
+    func event(_ kind: Event.Kind, _ place: Int32) -> Event {
+        let beacon = table.beacons[Int(place)]
+        let rule = rules[beacon.rule]
+        var event = Event(kind: kind, time: now)
+        event.identity = beacon.identity
+        event.name = rule.alias
+        event.isConfigured = beacon.standing != .stranger
+        event.address = beacon.address
+        event.adapter = beacon.adapter
+        event.signal = beacon.signal
+        event.payload = beacon.payload
+        event.measuredPower =
+            rule.measuredPower
+            ?? beacon.claimedPower.map {
+                MeasuredPower.plausible.contains($0) ? $0 : settings.assumedMeasuredPower
+            }
+        if let strength = event.signal.filtered, let measuredPower = event.measuredPower {
+            event.accuracy = Distance.metres(
+                strength: strength, measuredPower: measuredPower, pathLossExponent: rule.pathLossExponent)
+            event.proximity = Distance.proximity(metres: event.accuracy, after: beacon.proximity)
+        }
+        return event
+    }
+}

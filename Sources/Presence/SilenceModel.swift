@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How long the silences of a present beacon are: those it had, filled up with those of beacons like it, and beyond them
+/// a tail.
+///
+/// The tail is a generalised Pareto distribution, fitted by its first two moments above the longest bin edge that enough
+/// silences were longer than, with its shape drawn towards ``usualShape`` while they are few: an exponential would
+/// promise far too much.
+struct SilenceModel {
+    /// Silences of the pool that count beside the beacon's own.
+    private static let poolWeight = 100.0
+    /// Invented silences in front of the first ones of the pool.
+    private static let inventedWeight = 20.0
+    /// A quarter of the invented silences count as if they had been: enough to have a tail at all.
+    private static let inventedEvidence = 0.2
+    /// The shape that tails are drawn to, between that of the tags of a public recording (0.25 to 0.45) and no tail,
+    /// and the silences at which the fitted one counts as much.
+    private static let usualShape = 0.35
+    private static let shapeWeight = 20.0
+    /// Silences above the threshold of the tail.
+    private static let tailCount = 20.0
+
+    /// The share of silences that are at least as long as the lower edge of each bin.
+    private var survival = [25 of Double](repeating: 0)
+    private var threshold = 0
+    private var scale = 0.0
+    private var shape = SilenceModel.usualShape
+    /// The mean silence in seconds.
+    private(set) var mean = 0.0
+    /// Whether the beacon's own silences are most of what the tail was fitted to.
+    private(set) var isOwn = false
+
+    init(_ own: [24 of UInt16], pool: [24 of UInt32], poolTotal: UInt32, usualSilence: Double) {
+        let invented = Self.invented(usualSilence)
+        let pooled = Self.poolWeight / (Double(poolTotal) + Self.inventedWeight)
+        var weights = [24 of Double](repeating: 0)
+        var evidence = [24 of Double](repeating: 0)
+        var total = 0.0
+        var all = 0.0
+        for bin in 0..<SilenceBins.count {
+            weights[bin] = Double(own[bin]) + pooled * (Double(pool[bin]) + Self.inventedWeight * invented[bin])
+            // The pool holds the beacon's own silences too.
+            evidence[bin] =
+                max(Double(own[bin]), Double(pool[bin]))
+                + Self.inventedEvidence * Self.inventedWeight * invented[bin]
+            total += weights[bin]
+            all += evidence[bin]
+        }
+        shareTail(of: own, &weights, evidence)
+        var rest = 0.0
+        var above = 0.0
+        let needed = min(Self.tailCount, all / 2)
+        for bin in (0..<SilenceBins.count).reversed() {
+            rest += weights[bin] / total
+            above += evidence[bin]
+            survival[bin] = rest
+            mean += weights[bin] / total * SilenceBins.centers[bin]
+            if threshold == 0, above >= needed { threshold = bin }
+        }
+        fitTail(evidence)
+        var ownAbove = 0.0
+        var evidenceAbove = 0.0
+        for bin in threshold..<SilenceBins.count {
+            ownAbove += Double(own[bin])
+            evidenceAbove += evidence[bin]
+        }
+        isOwn = ownAbove * 2 >= evidenceAbove
+    }
+
+    /// Above the longest edge that enough of the beacon's own silences exceeded, the shape is that of all beacons: a
+    /// single long silence of its own says little about how likely it is.
+    private func shareTail(of own: [24 of UInt16], _ weights: inout [24 of Double], _ evidence: [24 of Double]) {
+        var count = 0.0
+        var weight = 0.0
+        var pooled = 0.0
+        for bin in (0..<SilenceBins.count).reversed() {
+            count += Double(own[bin])
+            weight += weights[bin]
+            pooled += evidence[bin]
+            guard count >= Self.tailCount else { continue }
+            for tail in bin..<SilenceBins.count { weights[tail] = weight * evidence[tail] / pooled }
+            return
+        }
+    }
+
+    /// What is believed of a beacon before any was heard: nine of ten silences are the usual one, and the others fall
+    /// off with the power of 2.4.
+    private static func invented(_ usualSilence: Double) -> [24 of Double] {
+        var result = [24 of Double](repeating: 0)
+        result[SilenceBins.index(usualSilence)] = 0.9
+        var share = 0.055
+        var total = 0.9
+        let first = SilenceBins.index(1.5 * usualSilence)
+        for bin in first..<min(first + 8, SilenceBins.count) {
+            result[bin] += share
+            total += share
+            share *= 0.435
+        }
+        for bin in 0..<SilenceBins.count { result[bin] /= total }
+        return result
+    }
+
+    private mutating func fitTail(_ evidence: [24 of Double]) {
+        let edge = SilenceBins.edges[threshold]
+        var count = 0.0
+        var sum = 0.0
+        var squares = 0.0
+        for bin in threshold..<SilenceBins.count {
+            let excess = SilenceBins.centers[bin] - edge
+            count += evidence[bin]
+            sum += evidence[bin] * excess
+            squares += evidence[bin] * excess * excess
+        }
+        guard count > 0 else { return }
+        let mean = sum / count
+        let variance = squares / count - mean * mean
+        let fitted = variance > 0 ? min(max((1 - mean * mean / variance) / 2, -0.2), 0.9) : 0
+        shape = max((count * fitted + Self.shapeWeight * Self.usualShape) / (count + Self.shapeWeight), 0.02)
+        scale = mean * (1 - shape)
+    }
+
+    /// The length in seconds that a share of all silences exceeds.
+    func quantile(_ share: Double) -> Double {
+        if share < survival[threshold] {
+            let edge = SilenceBins.edges[threshold]
+            return edge + scale / shape * (Exponential.exp(shape * Exponential.log(survival[threshold] / share)) - 1)
+        }
+        var bin = threshold
+        while bin > 0, survival[bin] < share { bin -= 1 }
+        // Between the edges of a bin the logarithm of the share falls evenly with that of the length.
+        let upper = survival[bin]
+        let lower = max(survival[bin + 1], upper * 1e-3)
+        guard upper > lower, upper > share else { return SilenceBins.edges[bin] }
+        let part = min(Exponential.log(upper / share) / Exponential.log(upper / lower), 1)
+        return SilenceBins.edges[bin] * Exponential.exp(part * 0.346_573_590_279_972_6)
+    }
+
+    /// The share of silences that are longer than so many seconds.
+    func share(longerThan seconds: Double) -> Double {
+        let edge = SilenceBins.edges[threshold]
+        if seconds > edge {
+            let stretch = 1 + shape * (seconds - edge) / scale
+            return survival[threshold] * Exponential.exp(-Exponential.log(stretch) / shape)
+        }
+        let bin = SilenceBins.index(seconds)
+        let upper = survival[bin]
+        let lower = max(survival[bin + 1], upper * 1e-3)
+        guard upper > lower, seconds > SilenceBins.edges[bin] else { return upper }
+        let part = Exponential.log(seconds / SilenceBins.edges[bin]) / 0.346_573_590_279_972_6
+        return upper * Exponential.exp(-min(part, 1) * Exponential.log(upper / lower))
+    }
+}
