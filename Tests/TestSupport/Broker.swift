@@ -153,6 +153,8 @@ public final class Subscriber: @unchecked Sendable {
         /// As the publisher set it.
         public var isRetained: Bool
         public var payload: String
+        /// The properties of MQTT 5, as mosquitto_sub spells them in JSON.
+        public var properties = ""
 
         /// A member of the payload, which is a flat object of JSON.
         public subscript(key: String) -> String? {
@@ -240,7 +242,9 @@ public final class Subscriber: @unchecked Sendable {
             let topic = object["topic"] as? String, let quality = object["qos"] as? Int,
             let retain = object["retain"] as? Int
         else { return nil }
+        let properties = object["properties"].flatMap { try? JSONSerialization.data(withJSONObject: $0) }
         return Message(
-            topic: topic, quality: quality, isRetained: retain != 0, payload: object["payload"] as? String ?? "")
+            topic: topic, quality: quality, isRetained: retain != 0, payload: object["payload"] as? String ?? "",
+            properties: String(decoding: properties ?? Data(), as: UTF8.self))
     }
 }
