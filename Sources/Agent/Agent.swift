@@ -63,6 +63,7 @@ public final class Agent {
     private let signals: Signals
     private let loop: EventLoop
     private let finished: LoopWake
+    private let commands: CommandInbox
     /// nil when nobody can ask.
     private let control: ControlSocket?
     private(set) var adapterStates = AdapterStates()
@@ -98,6 +99,7 @@ public final class Agent {
             ])
             loop = try EventLoop()
             finished = try LoopWake()
+            commands = try CommandInbox()
         } catch { throw .system(error) }
 
         gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
@@ -116,7 +118,7 @@ public final class Agent {
         } catch { throw .store(error.description) }
         let context = SinkSet.Context(
             gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
-            store: store, onFinished: { [finished] in finished.event.signal() })
+            store: store, commands: commands.receiver, onFinished: { [finished] in finished.event.signal() })
         sinks = SinkSet(context)
         demands = ScanDemands(configuration)
         // What the sources begin with.
@@ -159,6 +161,7 @@ public final class Agent {
     private func startSources() throws(SystemError) {
         _ = try loop.add(signals.descriptor) { [unowned self] in takeSignals() }
         _ = try loop.add(finished.event.number) { [unowned self] in loop.stop() }
+        _ = try loop.add(commands.descriptor) { [unowned self] in commands.answer(with: verbs, gateway: gateway) }
         for source in sources {
             source.start(at: now, self)
             if let descriptor = source.descriptor {

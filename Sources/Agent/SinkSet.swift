@@ -16,6 +16,8 @@ final class SinkSet {
         var log: Log
         /// nil when transitions need not outlive the process.
         var store: Store?
+        /// Where requests that sinks are sent go.
+        var commands: CommandReceiver
         /// Called on a worker's thread when the reader of a sink went away.
         var onFinished: @Sendable () -> Void
     }
@@ -33,7 +35,7 @@ final class SinkSet {
             let sinkContext = SinkContext(
                 name: instance.name, gateway: context.gateway, vocabulary: context.vocabulary,
                 version: context.version, log: { log($0, "sink \(instance.name): \($1)") }, isStopping: { false },
-                now: { Clock.now })
+                now: { Clock.now }, commands: context.commands)
             let worker = try SinkWorker(
                 registration: registration, configuration: instance.values, context: sinkContext,
                 queueCapacity: instance.queueCapacity, source: context.store, onFinished: context.onFinished)

@@ -104,11 +104,13 @@ public struct SinkContext: Sendable {
     public let isStopping: @Sendable () -> Bool
     /// Seconds to nanoseconds of the clock that deadlines are on.
     public let now: @Sendable () -> MonotonicTime
+    /// Where requests from outside go; nil when this host takes none.
+    public let commands: CommandReceiver?
 
     public init(
         name: String, gateway: String, vocabulary: Vocabulary, version: String,
         log: @escaping @Sendable (LogLevel, String) -> Void, isStopping: @escaping @Sendable () -> Bool,
-        now: @escaping @Sendable () -> MonotonicTime
+        now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil
     ) {
         self.name = name
         self.gateway = gateway
@@ -117,6 +119,7 @@ public struct SinkContext: Sendable {
         self.log = log
         self.isStopping = isStopping
         self.now = now
+        self.commands = commands
     }
 }
 

@@ -68,6 +68,13 @@ import Testing
         #expect(!sighting.isRetained)
         #expect(sighting.quality == 0)
         #expect(sighting["rssi"] == "-60")
+
+        let is5 = version == "5"
+        for message in [status, presence, event, sighting] {
+            #expect(message.properties.contains("content-type") == is5, "\(message.topic)")
+            #expect(message.properties.contains("gw1") == is5)
+            #expect(message.properties.contains("message-expiry-interval") == (is5 && message.topic == sighting.topic))
+        }
     }
 
     @Test(arguments: [false, true])

@@ -4,6 +4,7 @@ import BeaconModel
 import Configuration
 import Foundation
 import SinkKit
+import TestSupport
 import Testing
 
 @testable import MQTTSink
@@ -27,6 +28,10 @@ import Testing
     }
 
     @Test(arguments: [
+        ("host", "unix:/run/mosquitto.sock", true), ("host", "unix:broker", false), ("host", "unix:/", false),
+        ("password", "file:/etc/secret", true), ("password", "credential:mqtt", true), ("password", "hunter2", false),
+        ("password", "environment:SECRET", true), ("password", "file:secret", false),
+        ("password", "credential:../mqtt", false), ("alpn", "mqtt", true), ("alpn", "", false),
         ("host", "broker.local", true), ("host", "::1", true), ("host", "mqtt://broker", false), ("host", "a b", false),
         ("topic_prefix", "beacond", true), ("topic_prefix", "site.1/hall_2", true), ("topic_prefix", "a//b", false),
         ("topic_prefix", "/a", false), ("topic_prefix", "$SYS", false), ("topic_prefix", "a/#", false),
@@ -54,26 +59,30 @@ import Testing
                 return error.problems.map(\.path)
             }
         }
-        #expect(paths(#"{"password_file": "/a"}"#) == ["$.password_file"])
-        #expect(paths(#"{"password_file": "/a", "username": "u"}"#).isEmpty)
+        #expect(paths(#"{"password": "file:/a"}"#) == ["$.password"])
+        #expect(paths(#"{"password": "file:/a", "username": "u"}"#).isEmpty)
         #expect(paths(#"{"username": "u"}"#).isEmpty)
     }
 }
 
-@Suite struct PasswordFileTests {
-    private func read(_ contents: [UInt8], mode: Int = 0o600) throws -> (password: String, isExposed: Bool) {
+@Suite struct SecretTests {
+    private func read(_ contents: [UInt8], mode: Int = 0o600) throws -> (text: String, isExposed: Bool) {
         let file = URL.temporaryDirectory.appending(path: UUID().uuidString)
         try Data(contents).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
-        let (password, isExposed) = try PasswordFile.read(file.path)
-        #expect(password.last == 0)
-        return (String(decoding: password.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self), isExposed)
+        let (text, exposedFile) = try Secret.file(file.path).read()
+        #expect(text.last == 0)
+        return (Self.words(text), exposedFile == file.path)
+    }
+
+    private static func words(_ text: [CChar]) -> String {
+        String(decoding: text.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 
     @Test(arguments: [("secret", "secret"), ("secret\n", "secret"), ("two\n\n", "two\n"), (" a b ", " a b ")])
-    func `one newline at the end is no part of the password`(contents: String, password: String) throws {
-        #expect(try read(Array(contents.utf8)).password == password)
+    func `one newline at the end is no part of the secret`(contents: String, secret: String) throws {
+        #expect(try read(Array(contents.utf8)).text == secret)
     }
 
     @Test(arguments: [(0o600, false), (0o640, false), (0o644, true)])
@@ -82,13 +91,27 @@ import Testing
     }
 
     @Test(arguments: [[], Array("\n".utf8), [0x61, 0, 0x62], [UInt8](repeating: 0x61, count: 5000)])
-    func `what cannot be a password is refused`(contents: [UInt8]) {
-        #expect(throws: PasswordFile.Failure.self) { try read(contents) }
+    func `what cannot be a secret is refused`(contents: [UInt8]) {
+        #expect(throws: Secret.Failure.self) { try read(contents) }
     }
 
     @Test func `a missing file is named`() {
-        let failure = #expect(throws: PasswordFile.Failure.self) { try PasswordFile.read("/nowhere/password") }
+        let failure = #expect(throws: Secret.Failure.self) { try Secret.file("/nowhere/password").read() }
         #expect(failure?.reason.contains("/nowhere/password") == true)
-        #expect(failure?.reason.contains("password_file") == true)
+    }
+
+    @Test func `the environment and the credentials of the service are read`() throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.file("mqtt", "from systemd\n")
+        let environment = ["NAME": "from the environment", "EMPTY": "", "CREDENTIALS_DIRECTORY": folder.path]
+        func read(_ secret: Secret) throws -> String {
+            Self.words(try secret.read { environment[$0] }.text)
+        }
+        #expect(try read(.environment("NAME")) == "from the environment")
+        #expect(try read(.credential("mqtt")) == "from systemd")
+        #expect(throws: Secret.Failure.self) { try read(.environment("EMPTY")) }
+        #expect(throws: Secret.Failure.self) { try read(.environment("OTHER")) }
+        let failure = #expect(throws: Secret.Failure.self) { try Secret.credential("mqtt").read { _ in nil } }
+        #expect(failure?.reason.contains("LoadCredential=") == true)
     }
 }

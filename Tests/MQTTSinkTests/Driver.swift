@@ -40,12 +40,15 @@ final class Driver {
     let vocabulary = Vocabulary(formats: Driver.formats, names: NameTable())
     private var sink: MQTTSink
 
-    init(port: UInt16, gateway: String = "gw1", limits: MQTTLimits = MQTTLimits(), _ more: [String: Value] = [:]) {
+    init(
+        port: UInt16, gateway: String = "gw1", limits: MQTTLimits = MQTTLimits(), commands: CommandReceiver? = nil,
+        _ more: [String: Value] = [:]
+    ) {
         let host = self.host
         let context = SinkContext(
             name: "mqtt", gateway: gateway, vocabulary: vocabulary, version: "0.1.0-test",
             log: { _, line in host.lines.withLock { $0.append(line) } },
-            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now })
+            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now }, commands: commands)
         let given: [String: Value] = ["host": .text("127.0.0.1"), "port": .integer(Int64(port))]
         sink = MQTTSink(Values(given: given.merging(more) { $1 }), context: context, limits: limits)
     }

@@ -124,6 +124,18 @@ import Testing
         try driver.write(driver.transitions(5...10))
     }
 
+    @Test func `a message for which the broker has no room is tried again`() throws {
+        let broker = try ScriptedBroker { _, packet in
+            packet.type == 3 && packet.body.containsSequence(Array(#""seq":3,"#.utf8))
+                ? ScriptedBroker.refuse(packet, 0x97) : ScriptedBroker.ordinary(packet)
+        }
+        let driver = Driver(port: broker.port)
+        try driver.open()
+        let error = try #require(driver.failure(driver.transitions(1...5)))
+        #expect(error.isRetry)
+        #expect(error.accepted == 2)
+    }
+
     @Test func `sightings do not pile up before a broker that stopped reading`() throws {
         let broker = try ScriptedBroker { _, packet in
             if packet.type == 3, packet.header & 0x06 == 0 { sleep(3) }

@@ -26,7 +26,7 @@ import Testing
         let file = try passwordFile("right horse\n")
         defer { try? FileManager.default.removeItem(at: file) }
         let login: [String: Value] = [
-            "username": .text("gw"), "password_file": .text(file.path), "protocol": .text(version),
+            "username": .text("gw"), "password": .text("file:\(file.path)"), "protocol": .text(version),
         ]
         let driver = Driver(port: broker.port, login)
         try driver.open()
@@ -37,7 +37,7 @@ import Testing
         try Data("wrong horse\n".utf8).write(to: file)
         var error = try #require(Driver.failure { try driver.open() })
         #expect(error.isDisconnected)
-        #expect(error.description.contains("`password_file`"))
+        #expect(error.description.contains("`password`"))
         #expect(!error.description.contains("horse"))
 
         let stranger = Driver(port: broker.port, ["protocol": .text(version)])
@@ -55,7 +55,7 @@ import Testing
         let file = try passwordFile("x")
         defer { try? FileManager.default.removeItem(at: file) }
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
-        let driver = Driver(port: broker.port, ["username": .text("gw"), "password_file": .text(file.path)])
+        let driver = Driver(port: broker.port, ["username": .text("gw"), "password": .text("file:\(file.path)")])
         try driver.open()
         try driver.open()
         #expect(driver.log.count { $0.contains("chmod") } == 1)

@@ -113,7 +113,8 @@ public final class Broker: @unchecked Sendable {
         return address
     }
 
-    private static func accepts(_ port: UInt16) -> Bool {
+    /// Whether somebody listens there.
+    public static func accepts(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = loopback(port: port)
@@ -136,12 +137,12 @@ public final class Broker: @unchecked Sendable {
     }
 
     /// Debian has the broker in `sbin`, which is not in everybody's path.
-    static func tool(_ name: String) throws -> URL {
+    public static func tool(_ name: String) throws -> URL {
         for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {
             let path = "\(folder)/\(name)"
             if FileManager.default.isExecutableFile(atPath: path) { return URL(filePath: path) }
         }
-        throw Failure.didNotStart("\(name) is not installed: apt-get install mosquitto mosquitto-clients")
+        throw Failure.didNotStart("\(name) is not installed: run .ci/packages")
     }
 }
 
@@ -153,6 +154,8 @@ public final class Subscriber: @unchecked Sendable {
         /// As the publisher set it.
         public var isRetained: Bool
         public var payload: String
+        /// The properties of MQTT 5, as mosquitto_sub spells them in JSON.
+        public var properties = ""
 
         /// A member of the payload, which is a flat object of JSON.
         public subscript(key: String) -> String? {
@@ -167,8 +170,16 @@ public final class Subscriber: @unchecked Sendable {
     private let received = Mutex<(rest: [UInt8], messages: [Message])>(([], []))
 
     /// Subscribes, and returns when the subscription stands; what the broker retains comes first.
-    public init(
+    public convenience init(
         _ broker: Broker, _ topic: String = "#", quality: Int = 1, username: String? = nil, password: String? = nil
+    ) throws {
+        try self.init(port: broker.port, topic, quality: quality, username: username, password: password)
+    }
+
+    /// Subscribes at any broker of 127.0.0.1; with 3.1.1 it cannot tell a retained message that comes live.
+    public init(
+        port: UInt16, version: String = "5", _ topic: String, quality: Int = 1, username: String? = nil,
+        password: String? = nil
     ) throws {
         // Published until it is heard: then the subscription stands, and nothing that comes later is missed.
         let marker = "marker/\(UUID().uuidString)"
@@ -177,7 +188,8 @@ public final class Subscriber: @unchecked Sendable {
         if let username { login += ["-u", username] }
         if let password { login += ["-P", password] }
         process.arguments =
-            ["-h", "127.0.0.1", "-p", "\(broker.port)", "-V", "5", "--retain-as-published", "-q", "\(quality)"] + login
+            ["-h", "127.0.0.1", "-p", "\(port)", "-V", version, "-q", "\(quality)"] + login
+            + (version == "5" ? ["--retain-as-published"] : [])
             + [
                 "-t", topic, "-t", marker, "-F", "%j",
             ]
@@ -196,7 +208,7 @@ public final class Subscriber: @unchecked Sendable {
             let beacon = Process()
             beacon.executableURL = try Broker.tool("mosquitto_pub")
             beacon.arguments =
-                ["-h", "127.0.0.1", "-p", "\(broker.port)"] + login + ["-t", marker, "-q", "1", "-m", "{}"]
+                ["-h", "127.0.0.1", "-p", "\(port)"] + login + ["-t", marker, "-q", "1", "-m", "{}"]
             beacon.standardError = FileHandle.nullDevice
             try beacon.run()
             beacon.waitUntilExit()
@@ -240,7 +252,9 @@ public final class Subscriber: @unchecked Sendable {
             let topic = object["topic"] as? String, let quality = object["qos"] as? Int,
             let retain = object["retain"] as? Int
         else { return nil }
+        let properties = object["properties"].flatMap { try? JSONSerialization.data(withJSONObject: $0) }
         return Message(
-            topic: topic, quality: quality, isRetained: retain != 0, payload: object["payload"] as? String ?? "")
+            topic: topic, quality: quality, isRetained: retain != 0, payload: object["payload"] as? String ?? "",
+            properties: String(decoding: properties ?? Data(), as: UTF8.self))
     }
 }

@@ -7,10 +7,12 @@ import BeaconModel
 /// Deliveries are sent in order; one at QoS 0 counts as accepted once it is handed over, one at QoS 1 when its PUBACK
 /// has come.
 struct DeliveryWindow {
-    /// A delivery that can never be written, and why.
+    /// A delivery that was not taken, and why.
     struct Refusal {
         var index: Int
         var reason: String
+        /// The same delivery may be taken later.
+        var isTemporary: Bool
     }
 
     private var owed: [(message: Int32, index: Int)] = []
@@ -55,20 +57,22 @@ struct DeliveryWindow {
 
     /// The next delivery cannot be sent.
     mutating func refuseNext(_ reason: String) {
-        refuse(next, reason)
+        refuse(next, reason, isTemporary: false)
         next += 1
     }
 
     /// The broker answered. An identifier that is not owed belongs to a message at QoS 0, or to none of this batch.
-    mutating func answer(_ message: Int32, refusal reason: String?, at now: MonotonicTime) {
+    mutating func answer(
+        _ message: Int32, refusal reason: String?, isTemporary: Bool = false, at now: MonotonicTime
+    ) {
         guard let place = owed.firstIndex(where: { $0.message == message }) else { return }
         let index = owed.remove(at: place).index
         lastProgress = now
-        if let reason { refuse(index, reason) }
+        if let reason { refuse(index, reason, isTemporary: isTemporary) }
     }
 
-    private mutating func refuse(_ index: Int, _ reason: String) {
+    private mutating func refuse(_ index: Int, _ reason: String, isTemporary: Bool) {
         if let refusal, refusal.index < index { return }
-        refusal = Refusal(index: index, reason: reason)
+        refusal = Refusal(index: index, reason: reason, isTemporary: isTemporary)
     }
 }

@@ -8,12 +8,13 @@ struct MQTTConfiguration {
     static let host = Key.text(
         "host", default: "localhost",
         .init(
-            maximumBytes: 253, pattern: "^[!-.0-~]+$",
-            expected: "a host name or an address, without a scheme, a port or a path"
-        ) { text in text.utf8.allSatisfy { isVisible($0) && $0 != UInt8(ascii: "/") } },
-        "Host name or address of the broker.")
+            maximumBytes: 253, pattern: "^(unix:/[!-~]{1,106}|(?!unix:)[!-.0-~]+)$",
+            expected: "a host name or an address, without a scheme, a port or a path; or `unix:` and an absolute path",
+            check: isHost),
+        "Host name or address of the broker, or `unix:/path` of its socket.")
 
-    static let port = Key.integer("port", default: 1883, in: 1...65_535, "TCP port of the broker.")
+    static let port = Key<Int64?>.optionalInteger(
+        "port", in: 1...65_535, example: "1883", "TCP port of the broker; 1883 unless given, 8883 with `tls`.")
 
     static let clientID = Key.optionalText(
         "client_id",
@@ -23,11 +24,41 @@ struct MQTTConfiguration {
         example: "\"beacond-gw1\"",
         "Client identifier, which must be unique at the broker; `beacond-` and the gateway's id unless given.")
 
-    static let username = Key.optionalText("username", example: "\"gw1\"", "User name to log in with.")
+    static let username = Key.optionalText(
+        "username", example: "\"gw1\"",
+        "User name to log in with; with `file:`, `credential:` or `environment:` before it, where to read it, as "
+            + "for `password`.")
 
-    static let passwordFile = Key.optionalText(
-        "password_file", .init(maximumBytes: 4096), example: "\"/etc/beacond/mqtt.password\"",
-        "File that holds the password; read at each connection, one newline at its end is ignored.")
+    static let password = Key.optionalText(
+        "password",
+        .init(
+            maximumBytes: 4096, pattern: "^(file:/.+|credential:[^/]+|environment:[^=]+)$",
+            expected: "`file:/path`, `credential:name` (of the service manager) or `environment:NAME`; the password "
+                + "itself does not belong into a configuration"
+        ) { Secret($0) != nil },
+        example: "\"file:/etc/beacond/mqtt.password\"",
+        "Where the password is: `file:/path`, `credential:name` or `environment:NAME`; read at each connection.")
+
+    static let tls = Key.boolean("tls", default: false, "Encrypt the connection with TLS 1.2 or newer.")
+
+    static let caFile = Key.text(
+        "ca_file", default: "/etc/ssl/certs/ca-certificates.crt", .init(maximumBytes: 4096),
+        "Certificates (PEM) of the authorities that may vouch for the broker.")
+
+    static let certificateFile = Key.optionalText(
+        "certificate_file", .init(maximumBytes: 4096), example: "\"/etc/beacond/gw1.crt\"",
+        "Certificate (PEM) of this gateway, for a broker that asks for one.")
+
+    static let keyFile = Key.optionalText(
+        "key_file", .init(maximumBytes: 4096), example: "\"/etc/beacond/gw1.key\"",
+        "Private key (PEM, not encrypted) of `certificate_file`.")
+
+    static let alpn = Key.optionalText(
+        "alpn",
+        .init(maximumBytes: 255, pattern: "^[!-~]+$", expected: "visible ASCII characters without spaces") { text in
+            !text.isEmpty && text.utf8.allSatisfy(isVisible)
+        },
+        example: "\"mqtt\"", "Protocol to ask for in the TLS handshake (ALPN), for brokers that share a port.")
 
     static let topicPrefix = Key.text(
         "topic_prefix", default: "beacond",
@@ -48,44 +79,99 @@ struct MQTTConfiguration {
         "publish_unknown", default: false,
         "Publish sightings of beacons that the configuration does not name, too.")
 
+    static let commands = Key.texts(
+        "commands",
+        .init(maximumBytes: 32, pattern: "^[a-z_]+$", expected: "the name of a verb") { text in
+            !text.isEmpty && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
+        }, count: 0...32, example: "[\"state\", \"health\"]",
+        "Verbs of the control socket that may be sent as commands; none unless given.")
+
     static let section = Section(
         [
-            host.declaration, port.declaration, clientID.declaration, username.declaration, passwordFile.declaration,
+            host.declaration, port.declaration, clientID.declaration, username.declaration, password.declaration,
+            tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
             topicPrefix.declaration, keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
+            commands.declaration,
         ]
     ) { values, complaints in
-        if values.isGiven(passwordFile), !values.isGiven(username) {
-            complaints.add("password_file", "a password needs a `username` beside it")
+        if values.isGiven(password), !values.isGiven(username) {
+            complaints.add("password", "a password needs a `username` beside it")
+        }
+        if values.isGiven(certificateFile) != values.isGiven(keyFile) {
+            let (given, missing) =
+                values.isGiven(keyFile) ? ("key_file", "certificate_file") : ("certificate_file", "key_file")
+            complaints.add(given, "needs `\(missing)` beside it")
+        }
+        if !values[tls] {
+            if values.isGiven(caFile) { complaints.add("ca_file", "needs `\"tls\": true`") }
+            if values.isGiven(certificateFile) { complaints.add("certificate_file", "needs `\"tls\": true`") }
+            if values.isGiven(alpn) { complaints.add("alpn", "needs `\"tls\": true`") }
+        } else if values[host].hasPrefix("unix:") {
+            complaints.add("tls", "a local socket is not encrypted")
         }
     }
 
+    /// What TLS needs besides the machine's library.
+    struct TLS {
+        var caFile: String
+        var certificate: (file: String, key: String)?
+        var alpn: String?
+    }
+
+    /// Host name, address, or the absolute path of a socket.
     var host: String
+    /// 0 for a socket of this machine, as libmosquitto wants it.
     var port: Int32
     var clientID: String
     var username: String?
-    var passwordFile: String?
+    var password: Secret?
+    /// nil: not encrypted.
+    var tls: TLS?
     var topicPrefix: String
     /// Seconds.
     var keepalive: Int32
     /// nil: whichever the broker speaks.
     var version: MQTTVersion?
     var publishesUnknown: Bool
+    /// Verbs that are obeyed.
+    var commands: [String]
 
     init(_ values: Values, gateway: String) {
-        host = values[Self.host]
-        port = Int32(truncatingIfNeeded: values[Self.port])
+        let address = values[Self.host]
+        let isLocal = address.hasPrefix("unix:")
+        host = isLocal ? String(address.dropFirst("unix:".count)) : address
+        port = isLocal ? 0 : Int32(truncatingIfNeeded: values[Self.port] ?? (values[Self.tls] ? 8883 : 1883))
         clientID = values[Self.clientID] ?? "beacond-\(gateway)"
         username = values[Self.username]
-        passwordFile = values[Self.passwordFile]
+        password = values[Self.password].flatMap { Secret($0) }
+        if values[Self.tls] {
+            let files = values[Self.certificateFile].flatMap { file in
+                values[Self.keyFile].map { (file: file, key: $0) }
+            }
+            tls = TLS(caFile: values[Self.caFile], certificate: files, alpn: values[Self.alpn])
+        }
         topicPrefix = values[Self.topicPrefix]
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
         publishesUnknown = values[Self.publishUnknown]
+        commands = values[Self.commands]
         version =
             switch values[Self.protocolVersion] {
             case "5": .v5
             case "3.1.1": .v311
             default: nil
             }
+    }
+
+    /// Where the broker is, in words.
+    var place: String { port == 0 ? host : "\(host):\(port)" }
+
+    private static func isHost(_ text: String) -> Bool {
+        guard !text.hasPrefix("unix:") else {
+            let path = text.utf8.dropFirst("unix:".utf8.count)
+            // A socket's address holds 108 octets with the NUL.
+            return path.first == UInt8(ascii: "/") && (2...107).contains(path.count) && path.allSatisfy(isVisible)
+        }
+        return text.utf8.allSatisfy { isVisible($0) && $0 != UInt8(ascii: "/") }
     }
 
     private static func isVisible(_ character: UInt8) -> Bool { (0x21...0x7E).contains(character) }

@@ -15,9 +15,10 @@ import Glibc
         var clientID: String
         /// Seconds.
         var keepalive: Int32
-        var username: String?
-        /// With a NUL behind it.
+        /// With a NUL behind it, as the password.
+        var username: [CChar]?
         var password: [CChar]?
+        var tls: MQTTConfiguration.TLS?
         var version: MQTTVersion
         var willTopic: String
         var will: [UInt8]
@@ -38,6 +39,7 @@ import Glibc
     let reports = MQTTReports()
 
     private let handle: OpaquePointer
+    private let isEncrypted: Bool
     private var polled = [pollfd(), pollfd()]
     /// TCP has connected.
     private var isReached = false
@@ -46,6 +48,7 @@ import Glibc
     init(_ parameters: Parameters) throws(MQTTFailure) {
         try Self.prepareLibrary()
         version = parameters.version
+        isEncrypted = parameters.tls != nil
         // With MQTT 5 the session outlives the connection, so that a will that waits for its delay is dropped when the
         // gateway returns: a clean start would end the session, and with it the wait.
         guard
@@ -86,7 +89,9 @@ import Glibc
     func service(for time: TimeInterval, wake: Int32 = -1) throws(MQTTFailure) -> Bool {
         let socket = unsafe mosquitto_socket(handle)
         guard socket >= 0 else { throw endFailure(MOSQ_ERR_NO_CONN, systemCode: 0) }
-        polled[0] = pollfd(fd: socket, events: Int16(POLLIN) | (hasUnsentBytes ? Int16(POLLOUT) : 0), revents: 0)
+        // The library waits for the broker's first word of TLS even when TCP was not there yet to send its own.
+        let wantsWrite = hasUnsentBytes || isEncrypted && !isReached
+        polled[0] = pollfd(fd: socket, events: Int16(POLLIN) | (wantsWrite ? Int16(POLLOUT) : 0), revents: 0)
         polled[1] = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
         let wait = Int32(clamping: (max(time, .zero).nanoseconds + 999_999) / 1_000_000)
         let count = unsafe polled.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), wait) }
@@ -94,7 +99,16 @@ import Glibc
 
         if ready != 0, !isReached { try finishReaching(socket) }
         // Read first: answers that came before the end of the connection count.
-        if ready & (POLLIN | POLLHUP | POLLERR) != 0 { try check(unsafe mosquitto_loop_read(handle, 1)) }
+        // The handshake of TLS goes on in the read call, whichever way its bytes go.
+        let movesHandshake = isEncrypted && !isAccepted && ready & POLLOUT != 0
+        if ready & (POLLIN | POLLHUP | POLLERR) != 0 || movesHandshake {
+            try check(unsafe mosquitto_loop_read(handle, 1))
+        }
+        // The library takes an end amid the handshake for a pause, and would be called again and again.
+        if isEncrypted, !isAccepted, ready & (POLLHUP | POLLERR) != 0 {
+            let reason = "the connection was refused or closed before TLS was agreed on"
+            throw reports.tlsTrouble == nil ? .lost(reason) : endFailure(MOSQ_ERR_TLS, systemCode: 0)
+        }
         if ready & POLLOUT != 0 { try check(unsafe mosquitto_loop_write(handle, 1)) }
         try check(unsafe mosquitto_loop_misc(handle))
         return count > 0 && polled[1].revents != 0
@@ -112,11 +126,16 @@ import Glibc
     ///
     /// - Parameter topic: with a NUL behind it.
     /// - Returns: the identifier under which it will be acknowledged.
-    func publish(_ topic: [CChar], _ payload: [UInt8], _ quality: Quality, retain: Bool) throws(MQTTFailure) -> Int32 {
+    func publish(
+        _ topic: [CChar], _ payload: [UInt8], _ quality: Quality, retain: Bool, _ properties: MQTTProperties? = nil
+    ) throws(MQTTFailure) -> Int32 {
         var message: Int32 = 0
+        // The library of 3.1.1 refuses what has properties.
+        let list = version == .v5 ? unsafe properties?.list : nil
         let code = unsafe payload.withUnsafeBytes { payload in
-            unsafe mosquitto_publish(
-                handle, &message, topic, Int32(clamping: payload.count), payload.baseAddress, quality.rawValue, retain)
+            unsafe mosquitto_publish_v5(
+                handle, &message, topic, Int32(clamping: payload.count), payload.baseAddress, quality.rawValue, retain,
+                list)
         }
         let systemCode = errno
         switch mosq_err_t(code) {
@@ -163,8 +182,22 @@ import Glibc
                 try check(unsafe mosquitto_username_pw_set(handle, username, nil))
             }
         }
+        if let tls = parameters.tls { try setTLS(tls) }
         try setWill(parameters)
         if version == .v5 { try setSessionExpiry(parameters.willDelay) }
+    }
+
+    private func setTLS(_ tls: MQTTConfiguration.TLS) throws(MQTTFailure) {
+        for file in [tls.caFile, tls.certificate?.file, tls.certificate?.key].compactMap(\.self) {
+            guard unsafe access(file, R_OK) == 0 else { throw .lost("cannot read \(file): \(errorText(errno))") }
+        }
+        // A key that is encrypted would make OpenSSL ask for its passphrase on the terminal.
+        try check(
+            unsafe mosquitto_tls_set(
+                handle, tls.caFile, nil, tls.certificate?.file, tls.certificate?.key, { _, _, _, _ in 0 }))
+        // Verify the broker's certificate; this version or a newer one.
+        try check(unsafe mosquitto_tls_opts_set(handle, 1, "tlsv1.2", nil))
+        if let alpn = tls.alpn { try check(unsafe mosquitto_string_option(handle, MOSQ_OPT_TLS_ALPN, alpn)) }
     }
 
     private func setWill(_ parameters: Parameters) throws(MQTTFailure) {
@@ -229,6 +262,7 @@ import Glibc
     }
 
     private func endFailure(_ code: mosq_err_t, systemCode: Int32) -> MQTTFailure {
+        if let trouble = reports.tlsTrouble { return .lost("TLS: \(trouble)") }
         if let refusal = reports.connectCode, refusal != 0 { return .refused(code: refusal) }
         if let reason = reports.endCode, reason >= 128 { return .ended(code: reason) }
         if isReached, reports.connectCode == nil, !isOpen, code != MOSQ_ERR_KEEPALIVE { return .hungUp }

@@ -22,11 +22,17 @@ struct MQTTLimits {
     /// Longest time between two looks at the clock, at ``SinkContext/isStopping`` and at the keepalive.
     var slice = TimeInterval.milliseconds(100)
 
+    /// Longest time between two looks for the answer to a command while one is owed.
+    var answerSlice = TimeInterval.milliseconds(20)
+
     /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; one place is left for the birth.
     var window = 19
 
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60
+
+    /// Seconds after which a sighting is worth nothing, MQTT 5 only: three times the longest usual report interval.
+    var sightingExpiry: UInt32 = 30
 
     /// Bytes that may wait in the socket. The kernel doubles the number for its own book-keeping, so that at most 128 KiB
     /// stand before a transition: about 15 s on a line of 70 kbit/s.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import Glibc
 
 /// What libmosquitto reported through its callbacks, for the connection to read after each call into the library.
 ///
@@ -13,10 +14,14 @@ final class MQTTReports {
         var code: Int32
     }
 
-    struct Status {
+    struct Message {
+        var topic: String
         var payload: [UInt8]
         /// It was there before the subscription.
         var isRetained: Bool
+        /// MQTT 5: where the sender wants the answer, and what it wants to see in it.
+        var responseTopic: String?
+        var correlation: [UInt8]?
     }
 
     /// Code of the CONNACK, once it came.
@@ -26,8 +31,10 @@ final class MQTTReports {
     var acknowledgements: [Acknowledgement] = []
     /// A subscription was refused with this code.
     var subscriptionRefusal: Int32?
-    /// What came on the gateway's own status topic, the only one that is subscribed to.
-    var statuses: [Status] = []
+    /// What came on the gateway's own status topic and on those of commands.
+    var messages: [Message] = []
+    /// What OpenSSL last said.
+    var tlsTrouble: String?
 
     /// Registers the callbacks of a handle that was made with this object as its context.
     func register(with handle: OpaquePointer) {
@@ -44,12 +51,52 @@ final class MQTTReports {
             guard count > 0, let granted = unsafe granted, unsafe granted.pointee >= 128 else { return }
             unsafe MQTTReports.of(context)?.subscriptionRefusal = unsafe granted.pointee
         }
-        unsafe mosquitto_message_v5_callback_set(handle) { _, context, message, _ in
-            guard let message = unsafe message?.pointee else { return }
+        unsafe mosquitto_message_v5_callback_set(handle) { _, context, message, properties in
+            guard let message = unsafe message?.pointee, let topic = unsafe message.topic else { return }
             let payload = unsafe UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
-            unsafe MQTTReports.of(context)?.statuses.append(
-                Status(payload: Array(unsafe payload), isRetained: unsafe message.retain))
+            unsafe MQTTReports.of(context)?.messages.append(
+                Message(
+                    topic: String(cString: topic), payload: Array(payload), isRetained: message.retain,
+                    responseTopic: MQTTReports.responseTopic(properties),
+                    correlation: MQTTReports.correlation(properties)))
         }
+        unsafe mosquitto_log_callback_set(handle) { _, context, level, text in
+            guard level == MOSQ_LOG_ERR, let text = unsafe text.map({ unsafe String(cString: $0) }) else { return }
+            // The other lines are told by the codes of the calls.
+            guard text.hasPrefix("OpenSSL Error") || text.hasPrefix("Error: Unable to") || text.contains("certificate")
+            else { return }
+            unsafe MQTTReports.of(context)?.note(tlsTrouble: text)
+        }
+    }
+
+    /// The first one is the cause.
+    private func note(tlsTrouble text: String) {
+        guard tlsTrouble == nil else { return }
+        // "OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed"
+        let reason = text.split(separator: ":").last.map { String($0.drop { $0 == " " }) } ?? text
+        let cure = ": check `ca_file`, the name in the broker's certificate and the clock of this machine"
+        tlsTrouble = reason.hasSuffix("verify failed") ? reason + cure : reason
+    }
+
+    private static func responseTopic(_ properties: OpaquePointer?) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard
+            unsafe mosquitto_property_read_string(
+                properties, Int32(MQTT_PROP_RESPONSE_TOPIC.rawValue), &text, false) != nil
+        else { return nil }
+        defer { unsafe free(text) }
+        return unsafe text.map { unsafe String(cString: $0) }
+    }
+
+    private static func correlation(_ properties: OpaquePointer?) -> [UInt8]? {
+        var data: UnsafeMutableRawPointer?
+        var count: UInt16 = 0
+        guard
+            unsafe mosquitto_property_read_binary(
+                properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), &data, &count, false) != nil
+        else { return nil }
+        defer { unsafe free(data) }
+        return unsafe Array(UnsafeRawBufferPointer(start: data, count: Int(count)))
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> MQTTReports? {

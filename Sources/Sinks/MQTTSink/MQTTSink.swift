@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import BeaconModel
+import CMosquitto
 public import Configuration
 public import SinkKit
 
@@ -19,6 +20,9 @@ public struct MQTTSink: ~Copyable, Sink {
     private let status: GatewayStatus
     private let encoder: EventEncoder
 
+    private let properties: MQTTProperties
+    private let sightingProperties: MQTTProperties
+
     private var connection: MQTTConnection?
     /// The version that the broker asked for by refusing the other one.
     private var agreedVersion: MQTTVersion?
@@ -29,6 +33,7 @@ public struct MQTTSink: ~Copyable, Sink {
 
     private var topics: MQTTTopics
     private var writer = JSONWriter()
+    private var desk: CommandDesk
     private var window: DeliveryWindow
     /// When a wait was first found to delay the end of the program.
     private var stoppingSince: MonotonicTime?
@@ -45,6 +50,12 @@ public struct MQTTSink: ~Copyable, Sink {
         encoder = EventEncoder(gateway: context.gateway, vocabulary: context.vocabulary)
         topics = MQTTTopics(
             prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary)
+        desk = CommandDesk(
+            allowed: self.configuration.commands, gateway: context.gateway, root: topics.root,
+            receiver: context.commands)
+        let user = [(name: "gateway", value: context.gateway), (name: "v", value: "\(EventEncoder.version)")]
+        properties = MQTTProperties(user: user)
+        sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
         window = DeliveryWindow(capacity: limits.window)
     }
 
@@ -52,14 +63,14 @@ public struct MQTTSink: ~Copyable, Sink {
 
     public mutating func open() throws(SinkError) {
         close(isFinal: false)
-        let password = try readPassword()
+        let login = try readLogin()
         do throws(MQTTFailure) {
-            try connect(password)
+            try connect(login)
             try announce()
         } catch {
             close(isFinal: false)
             throw SinkError(
-                .disconnected(accepted: 0), "connect to \(configuration.host):\(configuration.port)", words(for: error))
+                .disconnected(accepted: 0), "connect to \(configuration.place)", words(for: error))
         }
     }
 
@@ -78,6 +89,9 @@ public struct MQTTSink: ~Copyable, Sink {
         }
         if let refusal = window.refusal {
             spellTopic(of: batch.deliveries[refusal.index])
+            guard !refusal.isTemporary else {
+                throw SinkError(.retry(accepted: refusal.index), "publish to \(topics.text)", refusal.reason)
+            }
             throw SinkError(.reject(accepted: refusal.index), "publish to \(topics.text)", refusal.reason)
         }
         if !isComplete {
@@ -92,7 +106,9 @@ public struct MQTTSink: ~Copyable, Sink {
             var isWoken = false
             repeat {
                 // The library looks at its keepalive when it is called, which it wants once a second.
-                isWoken = try connection.service(for: min(deadline - context.now(), .seconds(1)), wake: wake)
+                // The answer to a command comes from another thread, which cannot wake this one.
+                let longest = desk.isWaiting ? limits.answerSlice : .seconds(1)
+                isWoken = try connection.service(for: min(deadline - context.now(), longest), wake: wake)
                 connection.takeAcknowledgements { _ in }
                 try attend(connection)
             } while !isWoken && context.now() < deadline
@@ -111,45 +127,60 @@ public struct MQTTSink: ~Copyable, Sink {
 
     // MARK: Connecting
 
-    private mutating func readPassword() throws(SinkError) -> [CChar]? {
-        guard let path = configuration.passwordFile else { return nil }
-        do throws(PasswordFile.Failure) {
-            let (password, isExposed) = try PasswordFile.read(path)
-            if isExposed, !hasWarnedOfExposure {
+    /// What is read anew at each connection, because it may have been corrected.
+    private struct Login {
+        var username: [CChar]?
+        var password: [CChar]?
+    }
+
+    private mutating func readLogin() throws(SinkError) -> Login {
+        var login = Login()
+        if let username = configuration.username {
+            login.username =
+                if let secret = Secret(username) { try read(secret, "username") } else { Array(username.utf8CString) }
+        }
+        if let password = configuration.password { login.password = try read(password, "password") }
+        return login
+    }
+
+    private mutating func read(_ secret: Secret, _ key: String) throws(SinkError) -> [CChar] {
+        do throws(Secret.Failure) {
+            let (text, exposedFile) = try secret.read()
+            if let exposedFile, !hasWarnedOfExposure {
                 hasWarnedOfExposure = true
-                context.log(
-                    .warning, "\(context.name): every user of this machine can read the password in \(path): chmod 600")
+                context.log(.warning, "every user of this machine can read \(exposedFile) (`\(key)`): chmod 600")
             }
-            return password
+            return text
         } catch {
-            throw SinkError(.disconnected(accepted: 0), "connect", error.reason)
+            throw SinkError(.disconnected(accepted: 0), "connect", "`\(key)`: \(error.reason)")
         }
     }
 
-    private mutating func connect(_ password: [CChar]?) throws(MQTTFailure) {
+    private mutating func connect(_ login: Login) throws(MQTTFailure) {
         let first = configuration.version ?? agreedVersion ?? .v5
         let refusal: MQTTFailure
         do throws(MQTTFailure) {
-            return try connect(first, password)
+            return try connect(first, login)
         } catch {
             guard configuration.version == nil, error.suggestsOlderVersion else { throw error }
             agreedVersion = nil
             guard first == .v5 else { throw error }
             refusal = error
         }
-        try connect(.v311, password)
+        try connect(.v311, login)
         // A broker that merely hung up may have been ending: it is asked for MQTT 5 again the next time.
         if case .refused = refusal { agreedVersion = .v311 }
-        context.log(.notice, "\(context.name): the broker does not accept MQTT 5, using 3.1.1")
+        context.log(.notice, "the broker does not accept MQTT 5, using 3.1.1")
     }
 
-    private mutating func connect(_ version: MQTTVersion, _ password: [CChar]?) throws(MQTTFailure) {
+    private mutating func connect(_ version: MQTTVersion, _ login: Login) throws(MQTTFailure) {
         connection = nil
         let connection = try MQTTConnection(
             .init(
                 host: configuration.host, port: configuration.port, clientID: configuration.clientID,
-                keepalive: configuration.keepalive, username: configuration.username, password: password,
-                version: version, willTopic: topics.status, will: status.will(), willDelay: limits.willDelay,
+                keepalive: configuration.keepalive, username: login.username, password: login.password,
+                tls: configuration.tls, version: version, willTopic: topics.status, will: status.will(),
+                willDelay: limits.willDelay,
                 sendBuffer: limits.sendBuffer, userTimeout: limits.userTimeout))
         let deadline = context.now() + limits.connectTime
         while !connection.isAccepted {
@@ -169,12 +200,13 @@ public struct MQTTSink: ~Copyable, Sink {
         stoppingSince = nil
         // In this order, so that what the broker retained is heard before the birth replaces it.
         try connection.subscribe(topics.status)
+        if let filter = desk.filter { try connection.subscribe(filter) }
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())
         while !window.isSettled { try step(for: limits.slice) }
         if let refusal = window.refusal {
-            context.log(.warning, "\(context.name): publish to \(topics.status): \(refusal.reason)")
+            context.log(.warning, "publish to \(topics.status): \(refusal.reason)")
         }
     }
 
@@ -185,8 +217,8 @@ public struct MQTTSink: ~Copyable, Sink {
             // Bad user name or password, and not authorised, as 3.1.1 and as MQTT 5 count them.
             case 4, 5, 134, 135:
                 configuration.username == nil
-                    ? "set `username` and `password_file`, or let the broker accept this gateway without them"
-                    : "check `username`, `password_file`, and what the broker permits this user"
+                    ? "set `username` and `password`, or let the broker accept this gateway without them"
+                    : "check `username`, `password`, and what the broker permits this user"
             case 2, 133: "set `client_id`; it is \(configuration.clientID)"
             case 1, 132: "set `protocol` to what the broker speaks"
             default: nil
@@ -233,15 +265,17 @@ public struct MQTTSink: ~Copyable, Sink {
         case .states:
             encoder.encodeState(delivery.event, into: &writer)
             window.send(
-                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true), at: context.now())
+                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true, properties),
+                at: context.now())
         case .sightings:
             encoder.encode(delivery, stream: stream, into: &writer)
-            _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false)
+            _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false, sightingProperties)
             window.handOver()
         default:
             encoder.encode(delivery, stream: stream, into: &writer)
             window.send(
-                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false), at: context.now())
+                try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false, properties),
+                at: context.now())
         }
     }
 
@@ -306,24 +340,33 @@ public struct MQTTSink: ~Copyable, Sink {
         let now = context.now()
         connection.takeAcknowledgements { answer in
             let refusal = answer.code < 128 ? nil : "the broker refuses: \(MQTTFailure.codeText(answer.code))"
-            window.answer(answer.message, refusal: refusal, at: now)
+            // Room that is used up comes back; a permission or a format does not by itself.
+            let isTemporary = answer.code == Int32(MQTT_RC_QUOTA_EXCEEDED.rawValue)
+            window.answer(answer.message, refusal: refusal, isTemporary: isTemporary, at: now)
         }
     }
 
     // MARK: Status
 
     /// Looks after what is said of this gateway on its status topic.
-    private func attend(_ connection: MQTTConnection) throws(MQTTFailure) {
+    private mutating func attend(_ connection: MQTTConnection) throws(MQTTFailure) {
         let reports = connection.reports
         var isCalledOffline = false
-        for heard in reports.statuses {
+        for heard in reports.messages {
+            guard heard.topic == topics.status else {
+                if let reason = desk.take(heard, at: context.now()) {
+                    context.log(.warning, "refused a command: \(reason)")
+                }
+                continue
+            }
             switch GatewayStatus.state(of: heard.payload) {
             case .offline where !heard.isRetained: isCalledOffline = true
-            case .online where isStrange(heard): context.log(.warning, "\(context.name): \(MQTTFailure.takenOver)")
+            case .online where isStrange(heard): context.log(.warning, MQTTFailure.takenOver)
             default: break
             }
         }
-        reports.statuses.removeAll(keepingCapacity: true)
+        reports.messages.removeAll(keepingCapacity: true)
+        try answerCommands(connection)
         // The will of an earlier connection, or somebody's mistake: this gateway is here.
         if isCalledOffline { _ = try publishStatus(birth, connection) }
 
@@ -331,8 +374,21 @@ public struct MQTTSink: ~Copyable, Sink {
             reports.subscriptionRefusal = nil
             context.log(
                 .warning,
-                "\(context.name): the broker does not let this gateway read \(topics.status), so it cannot correct a "
+                "the broker does not let this gateway read \(topics.status), so it cannot correct a "
                     + "wrong status there: \(MQTTFailure.codeText(code))")
+        }
+    }
+
+    private func answerCommands(_ connection: MQTTConnection) throws(MQTTFailure) {
+        for reply in desk.takeReplies() {
+            let properties = MQTTProperties(user: [("gateway", context.gateway)], correlation: reply.correlation)
+            do throws(MQTTFailure) {
+                _ = try connection.publish(
+                    Array(reply.topic.utf8CString), reply.payload, .atMostOnce, retain: false, properties)
+            } catch {
+                guard case .unsendable(let reason) = error else { throw error }
+                context.log(.warning, "cannot answer a command on \(reply.topic): \(reason)")
+            }
         }
     }
 
@@ -340,7 +396,7 @@ public struct MQTTSink: ~Copyable, Sink {
     ///
     /// A retained one is, when it is younger than the last one of this process; an older one may come from a broker
     /// that lost its newest state. Births begin alike up to the time, so that their order is that of the times.
-    private func isStrange(_ heard: MQTTReports.Status) -> Bool {
+    private func isStrange(_ heard: MQTTReports.Message) -> Bool {
         heard.isRetained
             ? !lastBirth.isEmpty && lastBirth.lexicographicallyPrecedes(heard.payload) : heard.payload != birth
     }
@@ -363,7 +419,7 @@ public struct MQTTSink: ~Copyable, Sink {
     }
 
     private func publishStatus(_ payload: [UInt8], _ connection: MQTTConnection) throws(MQTTFailure) -> Int32 {
-        try connection.publish(topics.statusTopic, payload, .atLeastOnce, retain: true)
+        try connection.publish(topics.statusTopic, payload, .atLeastOnce, retain: true, properties)
     }
 
     private func current() throws(MQTTFailure) -> MQTTConnection {

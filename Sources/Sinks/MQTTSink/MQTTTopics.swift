@@ -29,7 +29,8 @@ struct MQTTTopics {
     /// The topic that ``spell(_:_:)`` wrote, with a NUL behind it.
     private(set) var topic: [CChar] = []
 
-    private let root: String
+    /// What every topic of this gateway begins with, with the `/` behind it.
+    let root: String
     private let vocabulary: Vocabulary
     private let leaves: [[CChar]]
     private var stems: [Subject: [CChar]] = [:]
