@@ -12,6 +12,8 @@ public struct Event: Sendable {
         case regionExit = 4
         case adapter = 5
         case gap = 6
+        /// The gateway as a whole does its work again, or something keeps it from it.
+        case health = 7
 
         /// The value of the key `event`.
         public var word: String {
@@ -23,6 +25,7 @@ public struct Event: Sendable {
             case .regionExit: "region_exit"
             case .adapter: "adapter"
             case .gap: "gap"
+            case .health: "health"
             }
         }
     }
@@ -103,6 +106,10 @@ public struct Event: Sendable {
     public var insideCount: UInt32 = 0
     /// For `adapter`: what became of it.
     public var adapterState = AdapterState.absent
+    /// For `adapter` and `health`: why it is not well, a sentence; ``Name/none`` when it is well, or nobody knows.
+    public var trouble = Name.none
+    /// For `health`: whether everything is as it should be.
+    public var isHealthy = true
     /// For `gap`: the first and last missing sequence number of the stream.
     public var gap: (first: UInt64, last: UInt64) = (0, 0)
 

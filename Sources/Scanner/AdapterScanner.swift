@@ -23,6 +23,8 @@ public final class AdapterScanner {
         /// Scans that were set again because of silence.
         public var restarts: UInt64 = 0
         public var resets: UInt64 = 0
+        /// Times that the machine was suspended.
+        public var suspensions: UInt64 = 0
         /// Packets that the kernel dropped because they were not read in time.
         public var droppedPackets: UInt64 = 0
         /// Octets on a stream that began no packet.
@@ -43,12 +45,15 @@ public final class AdapterScanner {
     private static let rearmInterval = TimeInterval.seconds(1)
     /// Between two looks at the kernel's flags: a raw socket stays open and silent when its adapter is switched off.
     private static let lookInterval = TimeInterval.seconds(2)
+    /// A suspension is longer; the two clocks by which it is measured are not read at the same moment.
+    private static let shortestSuspension = TimeInterval.seconds(1)
     /// Between two looks at a power cycle that goes on.
     private static let powerInterval = TimeInterval.milliseconds(100)
     /// Pause before a controller that is gone is looked for again; doubled up to ``longestAbsence``.
     private static let shortestAbsence = TimeInterval.seconds(1)
     private static let longestAbsence = TimeInterval.seconds(60)
-    /// The same for an adapter that is not there: to look costs one ioctl, and when it is back it should scan soon.
+    /// The same for an adapter that is not there or blocked by its switch: to look costs one ioctl or a few small files, and
+    /// when it is back it should scan within 5 s.
     private static let longestLook = TimeInterval.seconds(4)
 
     private enum Phase {
@@ -75,6 +80,7 @@ public final class AdapterScanner {
     private var toldActivity: ScanParameters??
     private var openError: PortError?
     private var wasSwitchedOn = false
+    private var suspendedBefore = TimeInterval.zero
     private var droppedBefore: UInt64 = 0
     private var unknownBefore: UInt64 = 0
 
@@ -198,7 +204,26 @@ extension AdapterScanner {
     private func look(at now: MonotonicTime, _ change: (Change) -> Void) {
         lookDue = now + Self.lookInterval
         readCounts()
-        if port.isUp == false { close(.blind, "\(port.name): the adapter was switched off", at: now, change) }
+        if port.isUp == false { return close(.blind, "\(port.name): \(switchedOff)", at: now, change) }
+        let suspended = port.suspendedTime
+        guard suspended.nanoseconds - suspendedBefore.nanoseconds >= Self.shortestSuspension.nanoseconds else { return }
+        suspendedBefore = suspended
+        counts.suspensions += 1
+        // The kernel stops scans for it, and some controllers lose what they were told.
+        tell(.blind, "\(port.name): the machine was suspended", change)
+        rearmDue = .distantFuture
+        isContinuation = false
+        ladder.vanished()
+        perform(bringUp.start(), at: now, change)
+    }
+
+    /// That the adapter is switched off, by what, and the cure.
+    private var switchedOff: String {
+        switch port.radioSwitch {
+        case .hard: "the radio is switched off by a switch or a key of the machine (rfkill, hard)"
+        case .soft: "the radio is switched off by software, as in airplane mode; rfkill unblock bluetooth"
+        case .open, nil: "the adapter is switched off; bluetoothctl power on"
+        }
     }
 
     private func readCounts() {
@@ -352,10 +377,13 @@ extension AdapterScanner {
             if let descriptor = channel?.descriptor { try slot.insert(descriptor) }
         } catch { throw PortError(.unusable, "\(port.name): \(error)") }
         if port.isUp == false {
+            if let radioSwitch = port.radioSwitch, radioSwitch != .open {
+                throw PortError(.blocked, "\(port.name): \(switchedOff)")
+            }
             // Not a second time at once: what switched it off may do so again.
             if wasSwitchedOn || !port.beginPowerCycle(onlyUp: true) {
                 wasSwitchedOn = false
-                throw PortError(.unusable, "\(port.name): the adapter is switched off; bluetoothctl power on")
+                throw PortError(.unusable, "\(port.name): \(switchedOff)")
             }
             wasSwitchedOn = true
             channel = nil
@@ -367,6 +395,7 @@ extension AdapterScanner {
         phase = .open
         phaseDue = .distantFuture
         lookDue = now + Self.lookInterval
+        suspendedBefore = port.suspendedTime
         perform(bringUp.start(), at: now, change)
     }
 
@@ -381,7 +410,7 @@ extension AdapterScanner {
         close(error.cause == .missing ? .absent : .blind, error.description, at: now, change)
         absence = min(
             TimeInterval(nanoseconds: absence.nanoseconds * 2),
-            error.cause == .missing ? Self.longestLook : Self.longestAbsence)
+            error.cause == .missing || error.cause == .blocked ? Self.longestLook : Self.longestAbsence)
     }
 
     /// Lets go of the channel and tries again later.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import BeaconModel
+public import BeaconModel
 import CBluetooth
 import Glibc
 public import LinuxIO
@@ -19,6 +19,10 @@ public protocol ControllerPort: AnyObject {
     func beginPowerCycle(onlyUp: Bool) -> Bool
     /// What became of it; nil while it goes on.
     var powerCycleOutcome: Result<Void, SystemError>? { get }
+    /// How the radio switch of the adapter stands (rfkill); nil when it has none.
+    var radioSwitch: AdapterDescription.Switch? { get }
+    /// How long the machine was suspended until now.
+    var suspendedTime: TimeInterval { get }
 }
 
 /// The way to a controller that a specification names.
@@ -72,6 +76,13 @@ public final class SystemPort: ControllerPort {
     }
 
     public var powerCycleOutcome: Result<Void, SystemError>? { powerCycle?.result }
+
+    public var radioSwitch: AdapterDescription.Switch? {
+        guard case .raw = specification, let index else { return nil }
+        return RadioSwitches(systemFolder: "/sys")["hci\(index)"]
+    }
+
+    public var suspendedTime: TimeInterval { Clock.suspendedTime }
 
     // MARK: Local adapters
 

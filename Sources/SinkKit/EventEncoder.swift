@@ -44,7 +44,7 @@ public struct EventEncoder: Sendable {
         case .exit: writer.string("absent")
         case .regionEnter: writer.string("inside")
         case .regionExit: writer.string("outside")
-        case .sighting, .adapter, .gap: writer.null()
+        case .sighting, .adapter, .gap, .health: writer.null()
         }
         writeTime(event, &writer)
         writeBody(event, &writer)
@@ -81,6 +81,11 @@ public struct EventEncoder: Sendable {
             writer.string(vocabulary.names[event.name])
             writer.key("state")
             writer.string(event.adapterState.word)
+            writeTrouble(event, &writer)
+        case .health:
+            writer.key("healthy")
+            writer.boolean(event.isHealthy)
+            writeTrouble(event, &writer)
         case .gap:
             writer.key("first_seq")
             writer.integer(event.gap.first)
@@ -140,6 +145,12 @@ public struct EventEncoder: Sendable {
         writer.key("exit_time")
         writer.decimal(event.exitTime.seconds, decimals: 3)
         writeReason(event, &writer)
+    }
+
+    private func writeTrouble(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        guard event.trouble != .none else { return }
+        writer.key("reason")
+        writer.string(vocabulary.names[event.trouble])
     }
 
     private func writeReason(_ event: borrowing Event, _ writer: inout JSONWriter) {

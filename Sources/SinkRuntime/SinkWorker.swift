@@ -163,7 +163,7 @@ public final class SinkWorker: Sendable {
     private func shows(_ event: borrowing Event) -> Bool {
         switch event.kind {
         case .sighting, .enter, .exit: event.isConfigured || showsUnknown
-        case .regionEnter, .regionExit, .adapter, .gap: true
+        case .regionEnter, .regionExit, .adapter, .gap, .health: true
         }
     }
 }

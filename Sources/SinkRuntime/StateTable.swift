@@ -29,7 +29,7 @@ struct StateTable {
             case .regionEnter, .regionExit:
                 identity = nil
                 region = event.name
-            case .sighting, .adapter, .gap: return nil
+            case .sighting, .adapter, .gap, .health: return nil
             }
         }
     }

@@ -25,6 +25,7 @@ import BeaconModel
 /// | filtered | 4 |
 /// | last seen, milliseconds | 8 |
 /// | gap: first, last | 8, 8 |
+/// | trouble | 1 + n |
 ///
 /// From the identity on, a field is there when its flag says so.
 struct EventCodec: Sendable {
@@ -44,6 +45,9 @@ struct EventCodec: Sendable {
         static let filtered = Flags(rawValue: 0x0080)
         static let lastSeen = Flags(rawValue: 0x0100)
         static let gap = Flags(rawValue: 0x0200)
+        static let trouble = Flags(rawValue: 0x1000)
+        /// No field: the whole fact.
+        static let unhealthy = Flags(rawValue: 0x2000)
     }
 
     let vocabulary: Vocabulary
@@ -81,6 +85,7 @@ struct EventCodec: Sendable {
             record.append(integer: event.gap.first)
             record.append(integer: event.gap.last)
         }
+        if event.trouble != .none { record.append(text: vocabulary.names[event.trouble]) }
         Self.seal(&record, sequence: sequence)
     }
 
@@ -104,6 +109,8 @@ struct EventCodec: Sendable {
         if event.signal.filtered != nil { flags.insert(.filtered) }
         if event.lastSeenWallTime != nil { flags.insert(.lastSeen) }
         if event.kind == .gap { flags.insert(.gap) }
+        if event.trouble != .none { flags.insert(.trouble) }
+        if !event.isHealthy { flags.insert(.unhealthy) }
         return flags
     }
 
@@ -154,6 +161,8 @@ struct EventCodec: Sendable {
         if flags.contains(.filtered) { event.signal.filtered = Float(bitPattern: try reader.integer()) }
         if flags.contains(.lastSeen) { event.lastSeenWallTime = WallTime(milliseconds: try reader.integer()) }
         if flags.contains(.gap) { event.gap = (try reader.integer(), try reader.integer()) }
+        if flags.contains(.trouble) { event.trouble = vocabulary.names.intern(try reader.text()) }
+        event.isHealthy = !flags.contains(.unhealthy)
         return event
     }
 }

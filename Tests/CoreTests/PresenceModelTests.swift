@@ -81,7 +81,7 @@ struct PresenceModelTests {
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray sighting")
                 case .regionEnter: #expect(inside.insert(event.name).inserted, "\(context): second region enter")
                 case .regionExit: #expect(inside.remove(event.name) != nil, "\(context): region exit without enter")
-                case .adapter, .gap: Issue.record("\(context): not presence")
+                case .adapter, .gap, .health: Issue.record("\(context): not presence")
                 }
             }
             var listed: [BeaconIdentity: Bool] = [:]

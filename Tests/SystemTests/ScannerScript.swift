@@ -15,6 +15,8 @@ final class ScriptedPort: ControllerPort {
     var isMissing = false
     var isUp: Bool?
     var mayCyclePower = true
+    var radioSwitch: AdapterDescription.Switch?
+    var suspendedTime = TimeInterval.zero
     /// Looks that pass before a power cycle is over.
     var powerCycleDelay = 0
     var powerCycleOutcome: Result<Void, SystemError>? {

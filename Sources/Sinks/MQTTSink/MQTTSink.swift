@@ -252,7 +252,7 @@ public struct MQTTSink: ~Copyable, Sink {
         switch event.kind {
         case .sighting: event.isConfigured || configuration.publishesUnknown
         case .enter, .exit: event.isConfigured
-        case .regionEnter, .regionExit, .adapter, .gap: true
+        case .regionEnter, .regionExit, .adapter, .gap, .health: true
         }
     }
 

@@ -65,7 +65,7 @@ struct MQTTTopics {
         switch event.kind {
         case .sighting, .enter, .exit: event.identity.map { .beacon($0) } ?? .gateway
         case .regionEnter, .regionExit: .region(event.name)
-        case .adapter, .gap: .gateway
+        case .adapter, .gap, .health: .gateway
         }
     }
 
