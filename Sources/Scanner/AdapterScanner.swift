@@ -16,22 +16,6 @@ public final class AdapterScanner {
         case activity(ScanParameters?)
     }
 
-    /// Counts since the beginning.
-    public struct Counts: Equatable, Sendable {
-        /// Another host turned our scan off or set other parameters.
-        public var stolenScans: UInt64 = 0
-        /// Scans that were set again because of silence.
-        public var restarts: UInt64 = 0
-        public var resets: UInt64 = 0
-        /// Times that the machine was suspended.
-        public var suspensions: UInt64 = 0
-        /// Packets that the kernel dropped because they were not read in time.
-        public var droppedPackets: UInt64 = 0
-        /// Octets on a stream that began no packet.
-        public var unknownPackets: UInt64 = 0
-        public init() {}
-    }
-
     /// Time for a controller to answer a command. A healthy one takes some milliseconds; the kernel itself gives up
     /// after 2 s.
     public static let timeLimit = TimeInterval.seconds(2)
@@ -204,7 +188,7 @@ extension AdapterScanner {
     private func look(at now: MonotonicTime, _ change: (Change) -> Void) {
         lookDue = now + Self.lookInterval
         readCounts()
-        if port.isUp == false { return close(.blind, "\(port.name): \(switchedOff)", at: now, change) }
+        if port.isUp == false { return close(.blind, "\(port.name): \(port.switchedOff)", at: now, change) }
         let suspended = port.suspendedTime
         guard suspended.nanoseconds - suspendedBefore.nanoseconds >= Self.shortestSuspension.nanoseconds else { return }
         suspendedBefore = suspended
@@ -215,15 +199,6 @@ extension AdapterScanner {
         isContinuation = false
         ladder.vanished()
         perform(bringUp.start(), at: now, change)
-    }
-
-    /// That the adapter is switched off, by what, and the cure.
-    private var switchedOff: String {
-        switch port.radioSwitch {
-        case .hard: "the radio is switched off by a switch or a key of the machine (rfkill, hard)"
-        case .soft: "the radio is switched off by software, as in airplane mode; rfkill unblock bluetooth"
-        case .open, nil: "the adapter is switched off; bluetoothctl power on"
-        }
     }
 
     private func readCounts() {
@@ -264,7 +239,8 @@ extension AdapterScanner {
             rearmDue = .distantFuture
             isContinuation = false
             let next = ladder.failed(fault, at: now)
-            tell(ladder.isExhausted ? .failed : .blind, "\(port.name): \(reason)", change)
+            let hint = ladder.isExhausted ? "; nothing has helped, it may have to lose its power (unplug it)" : ""
+            tell(ladder.isExhausted ? .failed : .blind, "\(port.name): \(reason)\(hint)", change)
             perform(next, at: now, change)
         case .none:
             // A command that waits for room is waited for like an answer.
@@ -312,7 +288,7 @@ extension AdapterScanner {
     /// The strongest way there is to begin anew: a shared adapter is switched off and on by the kernel, another is
     /// opened again, after which bring-up begins with Reset.
     private func reset(at now: MonotonicTime, _ change: (Change) -> Void) -> Bool {
-        guard port.isExclusive || port.beginPowerCycle(onlyUp: false) else { return false }
+        guard port.isExclusive || port.begin(ladder.needsBusReset ? .busReset : .downAndUp) else { return false }
         counts.resets += 1
         close(
             .blind, told?.state == .scanning ? "\(port.name): the controller is reset" : told?.reason, at: now, change)
@@ -335,19 +311,10 @@ extension AdapterScanner {
                 case .success: try open(at: now, change)
                 case .failure(let error):
                     wasSwitchedOn = false
-                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(cure(error))")
+                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(error.powerCure)")
                 }
             }
         } catch { absent(error, at: now, change) }
-    }
-
-    private func cure(_ error: SystemError) -> String {
-        switch error.code {
-        case ERFKILL: "; rfkill unblock bluetooth"
-        case EPERM, EACCES: "; bluetoothctl power on, or give the program CAP_NET_ADMIN"
-        case ETIMEDOUT: "; the controller hangs, unplug it if this goes on"
-        default: ""
-        }
     }
 
     private func open(at now: MonotonicTime, _ change: (Change) -> Void) throws(PortError) {
@@ -378,12 +345,12 @@ extension AdapterScanner {
         } catch { throw PortError(.unusable, "\(port.name): \(error)") }
         if port.isUp == false {
             if let radioSwitch = port.radioSwitch, radioSwitch != .open {
-                throw PortError(.blocked, "\(port.name): \(switchedOff)")
+                throw PortError(.blocked, "\(port.name): \(port.switchedOff)")
             }
             // Not a second time at once: what switched it off may do so again.
-            if wasSwitchedOn || !port.beginPowerCycle(onlyUp: true) {
+            if wasSwitchedOn || !port.begin(.up) {
                 wasSwitchedOn = false
-                throw PortError(.unusable, "\(port.name): \(switchedOff)")
+                throw PortError(.unusable, "\(port.name): \(port.switchedOff)")
             }
             wasSwitchedOn = true
             channel = nil

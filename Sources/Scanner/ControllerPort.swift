@@ -15,8 +15,8 @@ public protocol ControllerPort: AnyObject {
     func open() throws(PortError) -> PacketChannel
     /// Whether the adapter is switched on; nil when that cannot be told.
     var isUp: Bool? { get }
-    /// Begins to switch the adapter off and on, or only on; false when it cannot be.
-    func beginPowerCycle(onlyUp: Bool) -> Bool
+    /// Begins to change the power of the adapter; false when that cannot be.
+    func begin(_ change: PowerChange) -> Bool
     /// What became of it; nil while it goes on.
     var powerCycleOutcome: Result<Void, SystemError>? { get }
     /// How the radio switch of the adapter stands (rfkill); nil when it has none.
@@ -69,9 +69,9 @@ public final class SystemPort: ControllerPort {
         return LocalAdapter.state(of: index)?.isUp
     }
 
-    public func beginPowerCycle(onlyUp: Bool) -> Bool {
+    public func begin(_ change: PowerChange) -> Bool {
         guard let index, case .raw = specification else { return false }
-        powerCycle = try? PowerCycle(onlyUp ? .up : .downAndUp, of: index)
+        powerCycle = try? PowerCycle(change, of: index)
         return powerCycle != nil
     }
 

@@ -53,6 +53,9 @@ public struct RecoveryLadder: Sendable {
     public static let restartBudget = 6
     /// Resets in an hour.
     public static let resetBudget = 4
+    /// Of these, so many that are power cycles; if another one follows within the hour they have not helped, and the bus is
+    /// asked.
+    public static let powerCycleBudget = 2
     private static let hour = TimeInterval.seconds(3600)
     /// The longest pause between two tries.
     public static let longestPause = TimeInterval.seconds(600)
@@ -103,6 +106,9 @@ public struct RecoveryLadder: Sendable {
     public private(set) var isExhausted = false
 
     public init() {}
+
+    /// Whether the reset that was just asked for is one that should go deeper than a power cycle.
+    public var needsBusReset: Bool { resets.count > Self.powerCycleBudget }
 
     /// When ``timerFired(at:)`` should be called. It does not move with each report.
     public var nextDeadline: MonotonicTime { min(planned?.due ?? .distantFuture, nextCheck) }

@@ -46,6 +46,10 @@ enum StateCommand {
             text += "gateway  \(gateway["gateway"]?.text ?? "-"), version \(gateway["version"]?.text ?? "-"), "
             text += "up \(DurationText.text(uptime)), \(number("reports")) reports, \(number("present")) present\n"
         }
+        if case .object(let counts) = state.last?["malformed"]?.content, !counts.isEmpty {
+            let words = counts.map { "\($0.value.integer ?? 0) \($0.key)" }
+            text += "packets  malformed: \(words.joined(separator: ", "))\n"
+        }
         for trouble in health.last?["troubles"]?.elements ?? [] {
             text += "trouble  \(TerminalText.line(trouble.text ?? ""))\n"
         }

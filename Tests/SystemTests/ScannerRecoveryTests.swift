@@ -53,7 +53,7 @@ import Testing
         controller.isSilent = true
         try controller.start()
         try controller.pass(.seconds(3599))
-        #expect(controller.port.powerCycleCount == 4)
+        #expect(controller.port.powerChanges == [.downAndUp, .downAndUp, .busReset, .busReset])
         #expect(controller.takeStates().last == .failed)
         // It is asked again, ever more seldom.
         #expect(controller.takeOpcodes().count < 40)
