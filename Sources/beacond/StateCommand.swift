@@ -57,7 +57,7 @@ enum StateCommand {
             text += "adapter  \(adapter["adapter"]?.text ?? "-")  \(adapter["state"]?.text ?? "-")"
             let words = ["stolen_scans", "restarts", "resets", "suspensions", "dropped_packets", "unknown_packets"]
                 .compactMap { key in
-                    adapter[key]?.integer.flatMap { $0 > 0 ? "\($0) \(key.replacing("_", with: " "))" : nil }
+                    adapter[key]?.integer.flatMap { $0 > 0 ? "\($0) \(String(key.map { $0 == "_" ? " " : $0 }))" : nil }
                 }
             text += words.isEmpty ? "\n" : "; \(words.joined(separator: ", "))\n"
         }
