@@ -2,7 +2,7 @@
 
 import Glibc
 import LinuxIO
-import Scanner
+public import Scanner
 
 /// The right to scan or to advertise with an adapter, held by one process at a time: an flock(2) on a file in the runtime folder that names
 /// the process. The kernel drops it with the process, however that ends.
@@ -28,10 +28,11 @@ public struct AdapterLock: ~Copyable {
 
     private let file: FileDescriptor?
 
-    /// Takes the lock of an adapter such as `hci0`.
+    /// Takes the lock of a name such as `hci0` or the address of an adapter. ``AdapterLocks`` takes those of an adapter
+    /// that is named in either way.
     ///
     /// Without any runtime folder nothing is locked: a system without one must not be kept from scanning.
-    public init(_ adapter: String, for use: Use) throws(Held) {
+    init(_ adapter: String, for use: Use) throws(Held) {
         if let held = Self.holder(of: adapter, for: use) { throw held }
         let path = RuntimeFolder.make().map { "\($0)/\(Self.file(adapter, use))" }
         guard let path, let file = Self.open(path) else {
@@ -79,6 +80,10 @@ public struct AdapterLock: ~Copyable {
 }
 
 /// The locks of all radios among some sources, held as long as this object lives.
+///
+/// An adapter has a lock for its index and one for its address, so that two processes exclude each other however they
+/// name it. One that is named by its index takes both, as far as it is there; one that is named by its address takes that
+/// of the address, because its index may change.
 public final class AdapterLocks {
     private var held: [Lock] = []
 
@@ -88,12 +93,25 @@ public final class AdapterLocks {
     }
 
     /// - Parameter sources: captures and scenarios among them need no lock; what is no source is left to whoever opens it.
-    public init(_ sources: [String]) throws(AgentError) {
+    public init(_ sources: [String], for use: AdapterLock.Use = .scanning) throws(AgentError) {
         for text in sources {
-            guard let source = try? SourceSpecification(text), case .controller = source else { continue }
-            do { held.append(Lock(try AdapterLock(source.adapterName, for: .scanning))) } catch {
-                throw .busy(error.description)
+            guard let source = try? SourceSpecification(text), case .controller(let controller) = source else {
+                continue
+            }
+            for name in controller.identities {
+                do { held.append(Lock(try AdapterLock(name, for: use))) } catch { throw .busy(error.description) }
             }
         }
+    }
+
+    /// Who scans or advertises with an adapter, whichever way it was named; nil when nobody does.
+    public static func holder(of adapter: AdapterDescription, for use: AdapterLock.Use) -> AdapterLock.Held? {
+        for name in adapter.identities {
+            if var held = AdapterLock.holder(of: name, for: use) {
+                held.adapter = adapter.name
+                return held
+            }
+        }
+        return nil
     }
 }

@@ -19,6 +19,7 @@ final class AdapterSource: PacketSource {
     var descriptor: Int32? { scanner.descriptor }
     var nextDeadline: MonotonicTime { scanner.deadline }
     var hasEnded: Bool { false }
+    var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { (adapter, scanner.counts) }
 
     func start(at now: MonotonicTime, _ receiver: any PacketReceiver) {
         receiver.activity(.blind, at: now, of: adapter)

@@ -48,13 +48,15 @@ public final class Agent {
 
     private let log: Log
     let setup: Setup
+    /// The one in force: that of the setup until it was read again.
+    private(set) var configuration: AgentConfiguration
     let gateway: String
     let vocabulary: Vocabulary
     let encoder: EventEncoder
     var road: Road
     private let store: Store
     let sinks: SinkSet
-    private let sources: [any PacketSource]
+    let sources: [any PacketSource]
     private let locks: AdapterLocks
     let timeline: Timeline
     /// From the machine's monotonic clock to the clock of decisions, which a capture sets.
@@ -70,12 +72,16 @@ public final class Agent {
     private(set) var beginning = MonotonicTime.zero
 
     /// Who wants the radios; looked at again when that may have changed.
-    private var demands: ScanDemands
+    private(set) var demands: ScanDemands
     private var nextDemand = MonotonicTime(nanoseconds: .min)
+    private(set) var directive: ScanDemands.Directive?
+    private(set) var holdersInForce: [String] = []
+    private(set) var ledger = RadioLedger()
+    /// Scans for a time that go on, for those who asked.
+    private var searches: [BeaconSearch] = []
+    private var health: GatewayHealth
     /// What the sources were told to do.
     private var parametersInForce: ScanParameters?
-    /// The demand of those who watch through the control socket.
-    private var watching: ScanDemands.Holder?
 
     private var end = MonotonicTime.distantFuture
     private var nextHousekeeping = MonotonicTime.zero
@@ -89,6 +95,7 @@ public final class Agent {
         self.setup = setup
         self.log = log
         let configuration = setup.configuration
+        self.configuration = configuration
         let decoder = configuration.decoder
         for warning in configuration.warnings { log(.warning, warning) }
         vocabulary = Vocabulary(formats: decoder.catalog, names: names)
@@ -124,6 +131,7 @@ public final class Agent {
         // What the sources begin with.
         parametersInForce = configuration.scan.monitoring.parameters
         road = Road(configuration)
+        health = GatewayHealth(names, at: Clock.now)
     }
 
     /// Runs until it is told to end, its time is over, or every source has ended.
@@ -146,7 +154,7 @@ public final class Agent {
     }
 
     /// The clock of decisions.
-    private var now: MonotonicTime { Clock.now + clockOffset }
+    var now: MonotonicTime { Clock.now + clockOffset }
 
     /// Where state is kept: as configured, else where the service manager says (`StateDirectory=` of the unit).
     private static func stateDirectory(_ configuration: AgentConfiguration) -> String? {
@@ -175,7 +183,7 @@ public final class Agent {
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
-        let ours = min(end, min(nextHousekeeping, nextWatchdog))
+        let ours = min(min(end, health.nextLook), min(nextHousekeeping, nextWatchdog))
         return min(machine, min(ours, control?.nextDeadline ?? .distantFuture))
     }
 
@@ -187,23 +195,52 @@ public final class Agent {
         control?.advance(to: machine)
         if machine >= nextWatchdog { feedWatchdog(machine) }
         if machine >= nextHousekeeping { keepHouse(machine) }
+        if machine >= health.nextLook, let event = health.look(troubles, at: machine, eventTime: now) { deliver(event) }
         if machine >= end || sources.allSatisfy(\.hasEnded) { loop.stop() }
     }
 
     /// Has the radios do what is wanted of them now.
-    private func followDemand() {
-        if let control, control.isWatched != (watching != nil) {
-            if let holder = watching { demands.release(holder) }
-            watching = control.isWatched ? demands.holdTimed(.continuous, until: .distantFuture) : nil
-            nextDemand = MonotonicTime(nanoseconds: .min)
+    func followDemand() {
+        if let control, control.isWatched != (demands.demand(of: .watching) != nil) {
+            changeDemands {
+                if control.isWatched { $0.hold(.continuous, for: .watching) } else { $0.release(.watching) }
+            }
         }
         let now = self.now
         guard nextDemand <= now else { return }
+        searches.removeAll { $0.end < now }
         let directive = demands.directive(at: now)
         nextDemand = directive.until
+        let holders = Array(Set(directive.holders.map(word))).sorted()
+        if self.directive?.profile != directive.profile || holdersInForce != holders {
+            holdersInForce = holders
+            ledger.begin(
+                directive.profile?.name, holders: holders, at: now, processorTime: Clock.processorTime)
+        }
+        self.directive = directive
         guard directive.parameters != parametersInForce else { return }
         parametersInForce = directive.parameters
         for source in sources { source.use(directive.parameters, at: now, self) }
+    }
+
+    /// Changes who wants the radios; the loop looks before it waits.
+    func changeDemands(_ body: (inout ScanDemands) -> Void) {
+        body(&demands)
+        nextDemand = MonotonicTime(nanoseconds: .min)
+    }
+
+    /// Counts what passed until now.
+    func settledAccounts() -> RadioLedger {
+        ledger.settle(at: now, processorTime: Clock.processorTime)
+        return ledger
+    }
+
+    /// Begins to note what is heard, with a demand that ends by itself.
+    func search(_ profile: ScanProfile, for duration: TimeInterval, onlyStrangers: Bool) -> BeaconSearch {
+        let search = BeaconSearch(at: now, for: duration, onlyStrangers: onlyStrangers)
+        searches.append(search)
+        changeDemands { _ = $0.holdTimed(profile, until: search.end) }
+        return search
     }
 
     /// Fed while the loop turns, which it does as this is called, and the store's writer does. A dead broker or a dead
@@ -262,9 +299,11 @@ public final class Agent {
             log.level = configuration.logLevel
             road.reconfigure(configuration, at: now) { deliver($0) }
             try change(configuration)
-            demands.reconfigure(configuration)
-            road.forEachState(at: now) { demands.follow($0) }
-            nextDemand = now
+            self.configuration = configuration
+            changeDemands { demands in
+                demands.reconfigure(configuration)
+                road.forEachState(at: now) { demands.follow($0) }
+            }
             if configuration.sources != setup.configuration.sources {
                 log(.warning, "the sources have changed; they are opened at the next start")
             }
@@ -297,10 +336,10 @@ public final class Agent {
         var event = copy event
         timeline.stamp(&event)
         if event.kind == .regionEnter || event.kind == .regionExit {
-            demands.follow(event)
-            // Not at once: the road is being walked. The loop looks before it waits.
-            nextDemand = MonotonicTime(nanoseconds: .min)
+            // What follows is done when the loop looks, not here: the road is being walked.
+            changeDemands { $0.follow(event) }
         }
+        for search in searches { search.note(event) }
         sinks.offer(event)
         control?.offer(event)
     }
@@ -322,6 +361,7 @@ extension Agent: PacketReceiver {
     }
 
     func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name) {
+        ledger.radio(adapter, activity, at: time, processorTime: Clock.processorTime)
         road.radio(adapter, activity, at: time) { deliver($0) }
     }
 
@@ -330,6 +370,8 @@ extension Agent: PacketReceiver {
         event.name = adapter
         event.adapterState = state
         adapterStates.note(state, of: adapter)
+        if let reason = adapterStates.reason(of: adapter), state != .starting { event.trouble = health.name(reason) }
+        health.hasten(at: Clock.now)
         deliver(event)
     }
 
@@ -349,26 +391,4 @@ enum ReloadOutcome {
 private final class LoopWake: Sendable {
     let event: EventDescriptor
     init() throws(SystemError) { event = try EventDescriptor() }
-}
-
-/// Why the agent cannot run.
-public enum AgentError: Error, CustomStringConvertible {
-    case system(SystemError)
-    /// A source that is a file.
-    case input(String)
-    /// A source that is a radio.
-    case radio(String)
-    case configuration(String)
-    case store(String)
-    /// Another process has what this one needs.
-    case busy(String)
-
-    public var description: String {
-        switch self {
-        case .system(let error): error.description
-        case .input(let text), .radio(let text), .configuration(let text), .store(let text),
-            .busy(let text):
-            text
-        }
-    }
 }

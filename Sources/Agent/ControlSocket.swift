@@ -112,15 +112,22 @@ final class ControlSocket {
 
     /// When ``advance(to:)`` is due, on the machine's clock.
     var nextDeadline: MonotonicTime {
-        clients.reduce(resumption) { min($0, $1.watch?.end ?? .distantFuture) }
+        clients.reduce(resumption) { min($0, min($1.watch?.end ?? .distantFuture, $1.awaited?.due ?? .distantFuture)) }
     }
 
-    /// Ends the watches whose time is over, and listens again after a pause.
+    /// Ends the watches whose time is over, answers what was to be answered later, and listens again after a pause.
     func advance(to now: MonotonicTime) {
         if resumption <= now {
             do { try resume() } catch { pause(error) }
         }
         for client in clients {
+            if let awaited = client.awaited, awaited.due <= now {
+                client.awaited = nil
+                attempt(client) { client throws(ControlSocketClient.Ending) in
+                    try send(awaited.lines(), awaited.id, to: client)
+                }
+                serve(client)
+            }
             guard let watch = client.watch, watch.end <= now else { continue }
             client.watch = nil
             attempt(client) { client throws(ControlSocketClient.Ending) in
@@ -192,8 +199,9 @@ final class ControlSocket {
         guard clients.contains(where: { $0 === client }) else { return }
         attempt(client) { client throws(ControlSocketClient.Ending) in
             while let request = try client.nextRequest() {
-                // A watcher that speaks again wants something else.
+                // One that waits and speaks again wants something else.
                 client.watch = nil
+                client.awaited = nil
                 try answer(request, client)
             }
         }
@@ -204,14 +212,22 @@ final class ControlSocket {
         switch request.answer {
         case .failed(let reason): try client.send(refusal(request.id, reason))
         case .lines(let bodies):
-            var octets: [UInt8] = []
-            for (index, body) in bodies.enumerated() {
-                octets += line(request.id, hasMore: index < bodies.count - 1, body)
-            }
-            try client.send(octets)
+            try send(bodies, request.id, to: client)
         case .events(let wish, let time):
             client.watch = (wish, request.id, Clock.now + time)
+        case .later(let time, let lines):
+            client.awaited = (lines, request.id, Clock.now + time)
         }
+    }
+
+    private func send(
+        _ bodies: [(inout JSONWriter) -> Void], _ id: Int64?, to client: ControlSocketClient
+    ) throws(ControlSocketClient.Ending) {
+        var octets: [UInt8] = []
+        for (index, body) in bodies.enumerated() {
+            octets += line(id, hasMore: index < bodies.count - 1, body)
+        }
+        try client.send(octets)
     }
 
     private func attempt(

@@ -23,6 +23,8 @@ final class ControlSocketClient {
     private var buffer = [UInt8](repeating: 0, count: 1 << 14)
     /// What it watches, and until when.
     var watch: (wish: EventWish, id: Int64?, end: MonotonicTime)?
+    /// The answer that it waits for, and when it is due.
+    var awaited: (lines: () -> [(inout JSONWriter) -> Void], id: Int64?, due: MonotonicTime)?
 
     init(_ socket: consuming FileDescriptor) { self.socket = socket }
 

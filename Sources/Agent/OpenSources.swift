@@ -35,7 +35,9 @@ struct OpenSources {
             case .simulation(let path):
                 let scenario = try Self.scenario(path)
                 sources.append(
-                    SimulationSource(scenario, adapters: scenario.radios.map { names.intern($0.name) }))
+                    SimulationSource(
+                        scenario, adapters: scenario.radios.map { names.intern($0.name) },
+                        parameters: configuration.scan.monitoring.parameters))
             }
         }
     }

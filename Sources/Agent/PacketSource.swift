@@ -2,6 +2,7 @@
 
 import BeaconModel
 import HCI
+import Scanner
 
 /// Takes what a source of packets hands out: the first room of the road.
 protocol PacketReceiver: AnyObject {
@@ -26,12 +27,15 @@ protocol PacketSource: AnyObject {
     var hasEnded: Bool { get }
     /// Listens in another way from now on; nil: not at all. Nothing to a source that is no radio.
     func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver)
+    /// What the scanner of a controller has counted; nil for a source that is no controller.
+    var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { get }
     /// Lets go of the radio.
     func stop()
 }
 
 extension PacketSource {
     var descriptor: Int32? { nil }
+    var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { nil }
     func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver) {}
     func stop() {}
 }

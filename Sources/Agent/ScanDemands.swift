@@ -17,12 +17,18 @@ public struct ScanDemands: Sendable {
         case region(Name)
         /// A scan for some time that somebody asked for, by a number of its own.
         case timed(UInt64)
+        /// Those who watch events.
+        case watching
+        /// Whoever asked for a profile until told otherwise.
+        case command
     }
 
     /// What a radio should do.
     public struct Directive: Equatable, Sendable {
         /// The strongest profile, also while its burst schedule pauses; nil when nobody wants the radio.
         public var profile: ScanProfile?
+        /// Who wants that profile, in no order.
+        public var holders: [Holder]
         /// What to tell the controller; nil to stop scanning.
         public var parameters: ScanParameters?
         /// The same for presence, as long as the radio can do it.
@@ -61,6 +67,11 @@ public struct ScanDemands: Sendable {
 
     public mutating func release(_ holder: Holder) {
         demands[holder] = nil
+    }
+
+    /// What somebody holds, and until when.
+    public func demand(of holder: Holder) -> (profile: ScanProfile, end: MonotonicTime)? {
+        demands[holder].map { ($0.profile, $0.end) }
     }
 
     /// A demand that ends by itself at `end`, or before that when it is released.
@@ -111,11 +122,13 @@ public struct ScanDemands: Sendable {
         }
         let nextEnd = demands.values.map(\.end).min() ?? .distantFuture
         guard let strongest else {
-            return Directive(profile: nil, parameters: nil, activity: .paused, until: .distantFuture)
+            return Directive(
+                profile: nil, holders: [], parameters: nil, activity: .paused, until: .distantFuture)
         }
         let (isScanning, change) = strongest.pattern.isScanning(at: now, since: since)
         return Directive(
-            profile: strongest, parameters: isScanning ? strongest.parameters : nil,
+            profile: strongest, holders: demands.filter { $0.value.profile == strongest }.map(\.key),
+            parameters: isScanning ? strongest.parameters : nil,
             activity: isScanning
                 ? .scanning(window: strongest.pattern.window, interval: strongest.pattern.interval) : .paused,
             until: min(nextEnd, change))

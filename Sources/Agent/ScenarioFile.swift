@@ -251,11 +251,13 @@ extension ScenarioFile {
     }
 
     private static func radio(_ values: Values) -> Scenario.Radio {
-        Scenario.Radio(
+        var radio = Scenario.Radio(
             name: values[radioName], window: values[window], interval: values[scanInterval],
             isExtended: values[extended], sensitivity: values[sensitivity], blind: values[blind].map(period),
             burst: values.isGiven(burst)
                 ? Scenario.Burst(on: values[burst][on], off: values[burst][off]) : nil)
+        radio.isDirected = !values.isGiven(window) && !values.isGiven(scanInterval) && !values.isGiven(burst)
+        return radio
     }
 
     private static func beacon(_ values: Values) -> Scenario.Beacon {

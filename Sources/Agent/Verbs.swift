@@ -30,6 +30,8 @@ enum VerbAnswer {
     case failed(String)
     /// From now on, for this time, every event that is wanted.
     case events(EventWish, TimeInterval)
+    /// After this time, the lines that it then makes. Nobody else waits meanwhile.
+    case later(TimeInterval, () -> [(inout JSONWriter) -> Void])
 }
 
 /// Which events somebody wants to see.

@@ -4,6 +4,8 @@ import BeaconModel
 import Configuration
 import HCI
 import LinuxIO
+import Presence
+import Scanner
 import SinkKit
 import SinkRuntime
 
@@ -22,6 +24,8 @@ struct AdapterStates {
         }
     }
 
+    func reason(of name: Name) -> String? { adapters.first { $0.name == name }?.reason }
+
     mutating func note(failure reason: String, of name: Name) {
         if let place = adapters.firstIndex(where: { $0.name == name }) {
             adapters[place].reason = reason
@@ -39,33 +43,42 @@ extension Agent {
         )
         static let duration = Key<TimeInterval>.duration(
             "duration", default: .seconds(10), in: .milliseconds(100) ... .seconds(3600), "How long to watch.")
+        static let beacon = Key<String?>.optionalText(
+            "beacon", "The beacon to tell of, by its alias or its identity (the fields with / between them).")
+        static let region = Key<String?>.optionalText("region", "The region to tell of.")
         static let events = Key<String>.choice(
             "events", default: EventWish.all.rawValue, of: EventWish.allCases.map(\.rawValue), "What to watch.")
     }
 
     /// What this daemon can be asked and told.
     var verbs: VerbTable {
-        VerbTable([
-            Verb(
-                "state", "Tells the present beacons, the regions, the adapters and the sinks.",
-                [Keys.beacons.declaration]
-            ) { [unowned self] values in .lines(stateLines(beacons: Int(values[Keys.beacons]))) },
-            Verb("health", "Tells whether the gateway does its work, and if not, why.") { [unowned self] _ in
-                .lines([healthLine])
-            },
-            Verb(
-                "watch", "Sends events as they happen, for a time.",
-                [Keys.duration.declaration, Keys.events.declaration]
-            ) { values in
-                .events(EventWish(rawValue: values[Keys.events]) ?? .all, values[Keys.duration])
-            },
-            Verb("reload", "Reads the configuration again; a bad file changes nothing.") { [unowned self] _ in
-                switch reload() {
-                case .done: .lines([{ _ in }])
-                case .failed(let reason): .failed(reason)
-                }
-            },
-        ])
+        VerbTable(
+            [
+                Verb(
+                    "state",
+                    "Tells the present beacons, the regions, the adapters, the use of the radios and the sinks.",
+                    [Keys.beacons.declaration, Keys.beacon.declaration, Keys.region.declaration]
+                ) { [unowned self] values in
+                    if let beacon = values[Keys.beacon] { return state(ofBeacon: beacon) }
+                    if let region = values[Keys.region] { return state(ofRegion: region) }
+                    return .lines(stateLines(beacons: Int(values[Keys.beacons])))
+                },
+                Verb("health", "Tells whether the gateway does its work, and if not, why.") { [unowned self] _ in
+                    .lines([healthLine])
+                },
+                Verb(
+                    "watch", "Sends events as they happen, for a time.",
+                    [Keys.duration.declaration, Keys.events.declaration]
+                ) { values in
+                    .events(EventWish(rawValue: values[Keys.events]) ?? .all, values[Keys.duration])
+                },
+                Verb("reload", "Reads the configuration again; a bad file changes nothing.") { [unowned self] _ in
+                    switch reload() {
+                    case .done: .lines([{ _ in }])
+                    case .failed(let reason): .failed(reason)
+                    }
+                },
+            ] + scanningVerbs)
     }
 
     // MARK: State
@@ -81,29 +94,10 @@ extension Agent {
                 strangers.append(copy event)
             }
         }
-        let encoder = encoder
         let names = vocabulary.names
-        var lines: [(inout JSONWriter) -> Void] = (configured + strangers).prefix(limit).map { event in
-            var event = event
-            timeline.stamp(&event)
-            return { writer in
-                writer.key("beacon")
-                encoder.encodeState(event, into: &writer)
-            }
-        }
-        road.forEachRegion { name, inside in
-            lines.append { writer in
-                writer.key("region")
-                writer.beginObject()
-                writer.key("region")
-                writer.string(names[name])
-                writer.key("state")
-                writer.string(inside > 0 ? "inside" : "outside")
-                writer.key("inside")
-                writer.integer(inside)
-                writer.endObject()
-            }
-        }
+        var lines = (configured + strangers).prefix(limit).map(beaconLine)
+        road.forEachRegion { lines.append(regionLine($0, inside: $1)) }
+        let counts = Dictionary(sources.compactMap(\.scannerCounts)) { first, _ in first }
         for adapter in adapterStates.adapters {
             lines.append { writer in
                 writer.key("adapter")
@@ -116,9 +110,11 @@ extension Agent {
                     writer.key("reason")
                     writer.string(reason)
                 }
+                if let counts = counts[adapter.name] { Self.write(counts, &writer) }
                 writer.endObject()
             }
         }
+        lines += radioLines
         for account in sinks.accounts {
             lines.append { writer in
                 writer.key("sink")
@@ -127,6 +123,73 @@ extension Agent {
         }
         lines.append { [unowned self] in writeGateway(&$0) }
         return lines
+    }
+
+    private func beaconLine(_ event: Event) -> (inout JSONWriter) -> Void {
+        var event = event
+        timeline.stamp(&event)
+        return { [encoder] writer in
+            writer.key("beacon")
+            encoder.encodeState(event, into: &writer)
+        }
+    }
+
+    private func regionLine(_ name: Name, inside: UInt32) -> (inout JSONWriter) -> Void {
+        { [names = vocabulary.names] writer in
+            writer.key("region")
+            writer.beginObject()
+            writer.key("region")
+            writer.string(names[name])
+            writer.key("state")
+            writer.string(inside > 0 ? "inside" : "outside")
+            writer.key("inside")
+            writer.integer(inside)
+            writer.endObject()
+        }
+    }
+
+    /// The beacon if it is present, and the gateway.
+    private func state(ofBeacon text: String) -> VerbAnswer {
+        var found: [Event] = []
+        road.forEachPresent { event in
+            if vocabulary.names[event.name] == text || spelled(event.identity) == text.lowercased() {
+                found.append(copy event)
+            }
+        }
+        let aliases = configuration.beacons.map { vocabulary.names[$0.alias] }.filter { !$0.isEmpty }
+        // What looks like an identity may be that of a beacon that nobody knows yet.
+        guard !found.isEmpty || aliases.contains(text) || text.contains("/") else {
+            return .failed(Suggestion.complaint(about: text, kind: "beacon", in: aliases))
+        }
+        return .lines(found.map(beaconLine) + [{ [unowned self] in writeGateway(&$0) }])
+    }
+
+    private func spelled(_ identity: BeaconIdentity?) -> String {
+        var fields: [String] = []
+        if let identity { vocabulary.formats.forEachField(of: identity) { fields.append($1) } }
+        return fields.joined(separator: "/").lowercased()
+    }
+
+    private func state(ofRegion text: String) -> VerbAnswer {
+        var lines: [(inout JSONWriter) -> Void] = []
+        var known: [String] = []
+        road.forEachRegion { name, inside in
+            known.append(vocabulary.names[name])
+            if known.last == text { lines.append(regionLine(name, inside: inside)) }
+        }
+        guard !lines.isEmpty else { return .failed(Suggestion.complaint(about: text, kind: "region", in: known)) }
+        return .lines(lines + [{ [unowned self] in writeGateway(&$0) }])
+    }
+
+    private static func write(_ counts: AdapterScanner.Counts, _ writer: inout JSONWriter) {
+        for (key, count) in [
+            ("stolen_scans", counts.stolenScans), ("restarts", counts.restarts), ("resets", counts.resets),
+            ("suspensions", counts.suspensions),
+            ("dropped_packets", counts.droppedPackets), ("unknown_packets", counts.unknownPackets),
+        ] {
+            writer.key(key)
+            writer.integer(count)
+        }
     }
 
     private func writeGateway(_ writer: inout JSONWriter) {
@@ -193,7 +256,7 @@ extension Agent {
     // MARK: Health
 
     /// One sentence for each thing that is not as it should be.
-    private var troubles: [String] {
+    var troubles: [String] {
         var troubles: [String] = []
         for adapter in adapterStates.adapters where adapter.state != .scanning && adapter.state != .ended {
             let reason = adapter.reason.map { ": \($0)" } ?? ""

@@ -22,6 +22,8 @@ public struct Event: Sendable {
         case ranging = 13
         /// Two devices send one identity.
         case clone = 14
+        /// The gateway as a whole does its work again, or something keeps it from it.
+        case health = 7
 
         /// The value of the key `event`.
         public var word: String {
@@ -38,6 +40,7 @@ public struct Event: Sendable {
             case .proximity: "proximity"
             case .ranging: "ranging"
             case .clone: "clone"
+            case .health: "health"
             }
         }
     }
@@ -152,6 +155,10 @@ public struct Event: Sendable {
     public var otherAddress = DeviceAddress.anonymous
     /// For `adapter`: what became of it.
     public var adapterState = AdapterState.absent
+    /// For `adapter` and `health`: why it is not well, a sentence; ``Name/none`` when it is well, or nobody knows.
+    public var trouble = Name.none
+    /// For `health`: whether everything is as it should be.
+    public var isHealthy = true
     /// For `gap`: the first and last missing sequence number of the stream.
     public var gap: (first: UInt64, last: UInt64) = (0, 0)
 

@@ -6,6 +6,7 @@
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
 #include <errno.h>
+#include <linux/usbdevice_fs.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,6 +39,9 @@ static inline int cbluetooth_device_list(int socket, uint16_t *indices, int capa
 static inline int cbluetooth_device_power(int socket, uint16_t index, int up) {
     return ioctl(socket, up ? HCIDEVUP : HCIDEVDOWN, (unsigned long)index);
 }
+
+/// Has a USB device reset (USBDEVFS_RESET): its file is open for writing; -1 with errno.
+static inline int cbluetooth_usb_reset(int device) { return ioctl(device, USBDEVFS_RESET, 0); }
 
 /// Receives one packet and, where the kernel tells it, when it came: nanoseconds of CLOCK_REALTIME, else 0.
 static inline ssize_t cbluetooth_receive(int socket, void *octets, size_t capacity, int64_t *received) {

@@ -16,6 +16,17 @@ public enum Clock {
         WallTime(milliseconds: clinuxio_clock(CLOCK_REALTIME) / 1_000_000)
     }
 
+    /// Processor time of this process, `CLOCK_PROCESS_CPUTIME_ID`.
+    public static var processorTime: TimeInterval {
+        TimeInterval(nanoseconds: clinuxio_clock(CLOCK_PROCESS_CPUTIME_ID))
+    }
+
+    /// How long the machine was suspended since it started: `CLOCK_BOOTTIME` goes on meanwhile, `CLOCK_MONOTONIC` does
+    /// not.
+    public static var suspendedTime: TimeInterval {
+        TimeInterval(nanoseconds: clinuxio_clock(CLOCK_BOOTTIME) - clinuxio_clock(CLOCK_MONOTONIC))
+    }
+
     /// How far `CLOCK_REALTIME` is ahead of ``now`` at this moment.
     public static var wallOffset: TimeInterval {
         TimeInterval(nanoseconds: clinuxio_clock(CLOCK_REALTIME) - clinuxio_clock(CLOCK_MONOTONIC))

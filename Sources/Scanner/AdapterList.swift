@@ -31,6 +31,9 @@ public struct AdapterDescription: Equatable, Sendable {
 
     public var name: String { "hci\(index)" }
 
+    /// By what the sources that mean it may name it.
+    public var identities: [String] { [name] + (address.map { [addressText($0.value)] } ?? []) }
+
     public init(
         index: UInt16, address: DeviceAddress? = nil, isUp: Bool? = nil, bus: String? = nil,
         radioSwitch: Switch? = nil, hasLowEnergy: Bool? = nil

@@ -16,20 +16,6 @@ public final class AdapterScanner {
         case activity(ScanParameters?)
     }
 
-    /// Counts since the beginning.
-    public struct Counts: Equatable, Sendable {
-        /// Another host turned our scan off or set other parameters.
-        public var stolenScans: UInt64 = 0
-        /// Scans that were set again because of silence.
-        public var restarts: UInt64 = 0
-        public var resets: UInt64 = 0
-        /// Packets that the kernel dropped because they were not read in time.
-        public var droppedPackets: UInt64 = 0
-        /// Octets on a stream that began no packet.
-        public var unknownPackets: UInt64 = 0
-        public init() {}
-    }
-
     /// Time for a controller to answer a command. A healthy one takes some milliseconds; the kernel itself gives up
     /// after 2 s.
     public static let timeLimit = TimeInterval.seconds(2)
@@ -43,12 +29,15 @@ public final class AdapterScanner {
     private static let rearmInterval = TimeInterval.seconds(1)
     /// Between two looks at the kernel's flags: a raw socket stays open and silent when its adapter is switched off.
     private static let lookInterval = TimeInterval.seconds(2)
+    /// A suspension is longer; the two clocks by which it is measured are not read at the same moment.
+    private static let shortestSuspension = TimeInterval.seconds(1)
     /// Between two looks at a power cycle that goes on.
     private static let powerInterval = TimeInterval.milliseconds(100)
     /// Pause before a controller that is gone is looked for again; doubled up to ``longestAbsence``.
     private static let shortestAbsence = TimeInterval.seconds(1)
     private static let longestAbsence = TimeInterval.seconds(60)
-    /// The same for an adapter that is not there: to look costs one ioctl, and when it is back it should scan soon.
+    /// The same for an adapter that is not there or blocked by its switch: to look costs one ioctl or a few small files, and
+    /// when it is back it should scan within 5 s.
     private static let longestLook = TimeInterval.seconds(4)
 
     private enum Phase {
@@ -75,6 +64,7 @@ public final class AdapterScanner {
     private var toldActivity: ScanParameters??
     private var openError: PortError?
     private var wasSwitchedOn = false
+    private var suspendedBefore = TimeInterval.zero
     private var droppedBefore: UInt64 = 0
     private var unknownBefore: UInt64 = 0
 
@@ -198,7 +188,17 @@ extension AdapterScanner {
     private func look(at now: MonotonicTime, _ change: (Change) -> Void) {
         lookDue = now + Self.lookInterval
         readCounts()
-        if port.isUp == false { close(.blind, "\(port.name): the adapter was switched off", at: now, change) }
+        if port.isUp == false { return close(.blind, "\(port.name): \(port.switchedOff)", at: now, change) }
+        let suspended = port.suspendedTime
+        guard suspended.nanoseconds - suspendedBefore.nanoseconds >= Self.shortestSuspension.nanoseconds else { return }
+        suspendedBefore = suspended
+        counts.suspensions += 1
+        // The kernel stops scans for it, and some controllers lose what they were told.
+        tell(.blind, "\(port.name): the machine was suspended", change)
+        rearmDue = .distantFuture
+        isContinuation = false
+        ladder.vanished()
+        perform(bringUp.start(), at: now, change)
     }
 
     private func readCounts() {
@@ -239,7 +239,8 @@ extension AdapterScanner {
             rearmDue = .distantFuture
             isContinuation = false
             let next = ladder.failed(fault, at: now)
-            tell(ladder.isExhausted ? .failed : .blind, "\(port.name): \(reason)", change)
+            let hint = ladder.isExhausted ? "; nothing has helped, it may have to lose its power (unplug it)" : ""
+            tell(ladder.isExhausted ? .failed : .blind, "\(port.name): \(reason)\(hint)", change)
             perform(next, at: now, change)
         case .none:
             // A command that waits for room is waited for like an answer.
@@ -287,7 +288,7 @@ extension AdapterScanner {
     /// The strongest way there is to begin anew: a shared adapter is switched off and on by the kernel, another is
     /// opened again, after which bring-up begins with Reset.
     private func reset(at now: MonotonicTime, _ change: (Change) -> Void) -> Bool {
-        guard port.isExclusive || port.beginPowerCycle(onlyUp: false) else { return false }
+        guard port.isExclusive || port.begin(ladder.needsBusReset ? .busReset : .downAndUp) else { return false }
         counts.resets += 1
         close(
             .blind, told?.state == .scanning ? "\(port.name): the controller is reset" : told?.reason, at: now, change)
@@ -310,19 +311,10 @@ extension AdapterScanner {
                 case .success: try open(at: now, change)
                 case .failure(let error):
                     wasSwitchedOn = false
-                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(cure(error))")
+                    throw PortError(.unusable, "\(port.name): cannot be switched on: \(error)\(error.powerCure)")
                 }
             }
         } catch { absent(error, at: now, change) }
-    }
-
-    private func cure(_ error: SystemError) -> String {
-        switch error.code {
-        case ERFKILL: "; rfkill unblock bluetooth"
-        case EPERM, EACCES: "; bluetoothctl power on, or give the program CAP_NET_ADMIN"
-        case ETIMEDOUT: "; the controller hangs, unplug it if this goes on"
-        default: ""
-        }
     }
 
     private func open(at now: MonotonicTime, _ change: (Change) -> Void) throws(PortError) {
@@ -352,10 +344,13 @@ extension AdapterScanner {
             if let descriptor = channel?.descriptor { try slot.insert(descriptor) }
         } catch { throw PortError(.unusable, "\(port.name): \(error)") }
         if port.isUp == false {
+            if let radioSwitch = port.radioSwitch, radioSwitch != .open {
+                throw PortError(.blocked, "\(port.name): \(port.switchedOff)")
+            }
             // Not a second time at once: what switched it off may do so again.
-            if wasSwitchedOn || !port.beginPowerCycle(onlyUp: true) {
+            if wasSwitchedOn || !port.begin(.up) {
                 wasSwitchedOn = false
-                throw PortError(.unusable, "\(port.name): the adapter is switched off; bluetoothctl power on")
+                throw PortError(.unusable, "\(port.name): \(port.switchedOff)")
             }
             wasSwitchedOn = true
             channel = nil
@@ -367,6 +362,7 @@ extension AdapterScanner {
         phase = .open
         phaseDue = .distantFuture
         lookDue = now + Self.lookInterval
+        suspendedBefore = port.suspendedTime
         perform(bringUp.start(), at: now, change)
     }
 
@@ -381,7 +377,7 @@ extension AdapterScanner {
         close(error.cause == .missing ? .absent : .blind, error.description, at: now, change)
         absence = min(
             TimeInterval(nanoseconds: absence.nanoseconds * 2),
-            error.cause == .missing ? Self.longestLook : Self.longestAbsence)
+            error.cause == .missing || error.cause == .blocked ? Self.longestLook : Self.longestAbsence)
     }
 
     /// Lets go of the channel and tries again later.

@@ -14,6 +14,18 @@ public struct AdapterSocket: ~Copyable {
         }
     }
 
+    /// Opens the adapter of an index or an address.
+    public init(_ adapter: ControllerSpecification.Adapter) throws(PortError) {
+        let index: UInt16?
+        do { index = try LocalAdapter.index(of: adapter) } catch {
+            throw Self.explain(error, "\(adapter)", isExclusive: false)
+        }
+        guard let index else {
+            throw PortError(.missing, "no adapter has the address \(adapter); see beacond adapters")
+        }
+        try self.init(index: index)
+    }
+
     /// Drives a connected socket that speaks H4 in whole packets, for a controller that is not the kernel's.
     public init(controller: consuming FileDescriptor) {
         socket = controller

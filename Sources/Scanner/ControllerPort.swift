@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import BeaconModel
+public import BeaconModel
 import CBluetooth
 import Glibc
 public import LinuxIO
@@ -15,10 +15,14 @@ public protocol ControllerPort: AnyObject {
     func open() throws(PortError) -> PacketChannel
     /// Whether the adapter is switched on; nil when that cannot be told.
     var isUp: Bool? { get }
-    /// Begins to switch the adapter off and on, or only on; false when it cannot be.
-    func beginPowerCycle(onlyUp: Bool) -> Bool
+    /// Begins to change the power of the adapter; false when that cannot be.
+    func begin(_ change: PowerChange) -> Bool
     /// What became of it; nil while it goes on.
     var powerCycleOutcome: Result<Void, SystemError>? { get }
+    /// How the radio switch of the adapter stands (rfkill); nil when it has none.
+    var radioSwitch: AdapterDescription.Switch? { get }
+    /// How long the machine was suspended until now.
+    var suspendedTime: TimeInterval { get }
 }
 
 /// The way to a controller that a specification names.
@@ -65,13 +69,20 @@ public final class SystemPort: ControllerPort {
         return LocalAdapter.state(of: index)?.isUp
     }
 
-    public func beginPowerCycle(onlyUp: Bool) -> Bool {
+    public func begin(_ change: PowerChange) -> Bool {
         guard let index, case .raw = specification else { return false }
-        powerCycle = try? PowerCycle(onlyUp ? .up : .downAndUp, of: index)
+        powerCycle = try? PowerCycle(change, of: index)
         return powerCycle != nil
     }
 
     public var powerCycleOutcome: Result<Void, SystemError>? { powerCycle?.result }
+
+    public var radioSwitch: AdapterDescription.Switch? {
+        guard case .raw = specification, let index else { return nil }
+        return RadioSwitches(systemFolder: "/sys")["hci\(index)"]
+    }
+
+    public var suspendedTime: TimeInterval { Clock.suspendedTime }
 
     // MARK: Local adapters
 

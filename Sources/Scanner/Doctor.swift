@@ -38,8 +38,8 @@ public struct Doctor {
     public var processFolder = "/proc"
     /// The adapters of the machine.
     public var list: AdapterList
-    /// Whether a process of beacond scans with an adapter of this name; that scan is then not looked at.
-    public var isInUse: (String) -> Bool = { _ in false }
+    /// Whether a process of beacond scans with an adapter; that scan is then not looked at.
+    public var isInUse: (AdapterDescription) -> Bool = { _ in false }
 
     public init(systemFolder: String = "/sys", processFolder: String = "/proc") {
         self.systemFolder = systemFolder
@@ -137,7 +137,7 @@ public struct Doctor {
                     cure: "bluetoothctl power on, or without bluetoothd: hciconfig \(name) up"))
             return findings
         }
-        if isInUse(name) {
+        if isInUse(adapter) {
             findings.append(Finding(.ok, name, "it is up, and beacond scans with it"))
             return findings
         }

@@ -7,6 +7,8 @@ public struct PortError: Error, CustomStringConvertible {
         case missing
         /// It is there and switched off, in use or unreachable, which may change.
         case unusable
+        /// Its radio switch (rfkill) is off, which may change.
+        case blocked
         /// Not permitted, which will not change while the program runs.
         case forbidden
         /// The kernel knows no Bluetooth.

@@ -40,6 +40,9 @@ public struct RecoveryLadder: Sendable {
     /// In a busy room the controller is asked after this much silence whether it still answers. That is harmless, and a
     /// controller that hangs is found before anybody is taken to have left.
     public static let earlyProbe = TimeInterval.seconds(5)
+    /// Elsewhere it is asked after so much silence, and again and again: a hang is then known, with the 2 s of the answer,
+    /// before an exit time of 20 s is over.
+    public static let usualProbe = TimeInterval.seconds(10)
     /// Silence is this many times the longest gap of the last minutes.
     private static let gapFactor: Int64 = 20
     /// Gaps are remembered for one to two of these.
@@ -50,6 +53,9 @@ public struct RecoveryLadder: Sendable {
     public static let restartBudget = 6
     /// Resets in an hour.
     public static let resetBudget = 4
+    /// Of these, so many that are power cycles; if another one follows within the hour they have not helped, and the bus is
+    /// asked.
+    public static let powerCycleBudget = 2
     private static let hour = TimeInterval.seconds(3600)
     /// The longest pause between two tries.
     public static let longestPause = TimeInterval.seconds(600)
@@ -86,6 +92,9 @@ public struct RecoveryLadder: Sendable {
     /// Pause factor of restarts in a quiet room: each that changes nothing doubles it.
     private var patience: Int64 = 1
     private var hasProbedEarly = false
+    private var probedAt: MonotonicTime?
+    /// The budget for restarts is used up until then.
+    private var noRestartBefore = MonotonicTime.zero
     private var strikes = 0
     private var scanningSince: MonotonicTime?
     private var planned: (action: Action, due: MonotonicTime)?
@@ -97,6 +106,9 @@ public struct RecoveryLadder: Sendable {
     public private(set) var isExhausted = false
 
     public init() {}
+
+    /// Whether the reset that was just asked for is one that should go deeper than a power cycle.
+    public var needsBusReset: Bool { resets.count > Self.powerCycleBudget }
 
     /// When ``timerFired(at:)`` should be called. It does not move with each report.
     public var nextDeadline: MonotonicTime { min(planned?.due ?? .distantFuture, nextCheck) }
@@ -119,7 +131,7 @@ public struct RecoveryLadder: Sendable {
         if phase == .probing { phase = .listening }
         // The pause itself was no gap of the room.
         lastHeard = nil
-        nextCheck = phase == .restarted ? time + Self.silenceAfterRestart : firstCheck
+        nextCheck = phase == .restarted ? time + Self.silenceAfterRestart : nextProbe
     }
 
     /// The scan was stopped because nobody wants it.
@@ -140,7 +152,7 @@ public struct RecoveryLadder: Sendable {
         let isBusy = rateCount > Self.busyCount
         if isBusy {
             busyAt = time
-            if phase == .listening { nextCheck = min(nextCheck, firstCheck) }
+            if phase == .listening { nextCheck = min(nextCheck, nextProbe) }
         }
         if isBusy || time - rateSince >= Self.rateWindow {
             rateSince = time
@@ -152,8 +164,9 @@ public struct RecoveryLadder: Sendable {
     public mutating func probeAnswered(at time: MonotonicTime, usesExtendedCommands: Bool) -> Action {
         guard phase == .probing else { return .none }
         phase = .listening
-        guard time >= silentSince + silence else {
-            nextCheck = silentSince + silence
+        probedAt = time
+        guard time >= judgement else {
+            nextCheck = nextProbe
             return .none
         }
         if trial == .running || trial == .notYet && usesExtendedCommands, mayReset(at: time) {
@@ -163,7 +176,8 @@ public struct RecoveryLadder: Sendable {
         }
         Self.forget(&restarts, before: time)
         guard restarts.count < Self.restartBudget else {
-            nextCheck = restarts[0] + Self.hour
+            noRestartBefore = restarts[0] + Self.hour
+            nextCheck = nextProbe
             return .none
         }
         restarts.append(time)
@@ -219,7 +233,7 @@ public struct RecoveryLadder: Sendable {
             nextCheck = .distantFuture
             return .none
         case .listening:
-            let limit = firstCheck
+            let limit = nextProbe
             guard limit <= time else {
                 nextCheck = limit
                 return .none
@@ -230,7 +244,7 @@ public struct RecoveryLadder: Sendable {
             return .probe
         case .restarted:
             phase = .listening
-            nextCheck = silentSince + silence
+            nextCheck = nextProbe
             return mayReset(at: time) ? spendReset(.reset, at: time) : .none
         }
     }
@@ -250,9 +264,13 @@ public struct RecoveryLadder: Sendable {
         return TimeInterval(nanoseconds: min(usual * patience, Self.longestPause.nanoseconds))
     }
 
-    /// When the controller is asked first.
-    private var firstCheck: MonotonicTime {
-        silentSince + (wasBusy && !hasProbedEarly ? min(Self.earlyProbe, silence) : silence)
+    /// When silence is judged, if it goes on.
+    private var judgement: MonotonicTime { max(silentSince + silence, noRestartBefore) }
+
+    /// When the controller is asked next.
+    private var nextProbe: MonotonicTime {
+        let since = max(probedAt ?? silentSince, silentSince)
+        return min(judgement, since + (wasBusy && !hasProbedEarly ? Self.earlyProbe : Self.usualProbe))
     }
 
     private mutating func note(gap: TimeInterval, at time: MonotonicTime) {
@@ -273,7 +291,7 @@ public struct RecoveryLadder: Sendable {
         hasProbedEarly = false
         isExhausted = false
         trial = .over
-        nextCheck = min(nextCheck, firstCheck)
+        nextCheck = min(nextCheck, nextProbe)
     }
 
     private mutating func plan(_ action: Action, after pause: TimeInterval, at time: MonotonicTime) -> Action {

@@ -141,6 +141,17 @@ public enum ControllerSpecification: Equatable, Sendable, CustomStringConvertibl
         }
     }
 
+    /// What tells it from others: its name, and for an adapter that is named by its index the address, if it is there
+    /// and the kernel tells it.
+    public var identities: [String] {
+        switch self {
+        case .raw(.index(let index)), .user(.index(let index)):
+            let address = LocalAdapter.state(of: index)?.address ?? 0
+            return address == 0 ? [name] : [name, addressText(address)]
+        default: return [name]
+        }
+    }
+
     /// The name that events show for it.
     public var name: String {
         switch self {

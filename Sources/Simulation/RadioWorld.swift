@@ -63,9 +63,19 @@ public struct RadioWorld: Sendable {
     /// - Parameter packet: replaced by the octets of a packet, H4 packet type first; room for 60 octets is enough for
     ///   every packet.
     public mutating func next(into packet: inout [UInt8]) -> Occurrence? {
-        while let entry = agenda.first, entry.time < end {
+        next(until: .distantFuture, into: &packet)
+    }
+
+    /// The same, or nil when it comes after `limit`: what happens then may still be changed (``use(_:at:)``).
+    public mutating func next(until limit: MonotonicTime, into packet: inout [UInt8]) -> Occurrence? {
+        while let entry = agenda.first, entry.time < end, entry.time <= limit {
             switch entry.kind {
             case .activityChange:
+                // Of a radio that was told to do something else meanwhile.
+                guard entry.time == receivers[entry.index].activityEnd else {
+                    agenda.removeFirst()
+                    continue
+                }
                 let activity = receivers[entry.index].changeActivity(at: entry.time)
                 agenda.replaceFirst(
                     with: .init(
@@ -81,6 +91,20 @@ public struct RadioWorld: Sendable {
             }
         }
         return nil
+    }
+
+    /// When ``next(until:into:)`` may have something; never before that.
+    public var nextTime: MonotonicTime { agenda.first?.time ?? .distantFuture }
+
+    /// Has the radios that are directed listen with this window out of every interval, or not at all.
+    ///
+    /// - Parameter time: not before the limit of the last call of ``next(until:into:)``.
+    /// - Precondition: the window is longer than zero and no longer than the interval.
+    public mutating func use(_ times: (window: TimeInterval, interval: TimeInterval)?, at time: MonotonicTime) {
+        for index in receivers.indices where receivers[index].radio.isDirected {
+            receivers[index].use(times, at: time)
+            agenda.insert(.init(time: time, kind: .activityChange, index: index))
+        }
     }
 
     /// What became of every PDU until now, seen from one radio.

@@ -18,7 +18,7 @@ struct Receiver {
         var isAwaited: Bool
     }
 
-    let radio: Scenario.Radio
+    private(set) var radio: Scenario.Radio
     private(set) var tally = ReceptionTally()
     /// Until when the present activity lasts.
     private(set) var activityEnd = MonotonicTime.zero
@@ -26,6 +26,8 @@ struct Receiver {
     private(set) var onAir: [Reception] = []
 
     private let blind: [Range<MonotonicTime>]
+    /// Nobody wants it to listen.
+    private var isResting = false
     private var activity = RadioActivity.paused
     private var activityStart = MonotonicTime.zero
     private var random: RandomSource
@@ -51,7 +53,7 @@ struct Receiver {
             activityEnd = period.upperBound
             return activity
         }
-        activity = .scanning(window: radio.window, interval: radio.interval)
+        activity = isResting ? .paused : .scanning(window: radio.window, interval: radio.interval)
         activityEnd = .distantFuture
         if let burst = radio.burst {
             let cycle = burst.on.nanoseconds + burst.off.nanoseconds
@@ -64,6 +66,14 @@ struct Receiver {
             activityEnd = min(activityEnd, next.lowerBound)
         }
         return activity
+    }
+
+    /// Has a directed radio listen like this from `time` on, or not at all: its activity ends, and
+    /// ``changeActivity(at:)`` is to be called then.
+    mutating func use(_ times: (window: TimeInterval, interval: TimeInterval)?, at time: MonotonicTime) {
+        if let times { (radio.window, radio.interval) = times }
+        isResting = times == nil
+        activityEnd = time
     }
 
     /// Whether the radio is tuned to it at its start or at its end; if not, it can neither be received nor spoil

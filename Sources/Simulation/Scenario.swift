@@ -46,6 +46,8 @@ public struct Scenario: Equatable, Sendable {
         public var blind: [Range<MonotonicTime>]
         /// When it listens at all; nil for always.
         public var burst: Burst?
+        /// Listens as it is told (``RadioWorld/use(_:at:)``) instead of by the times above.
+        public var isDirected = false
 
         public init(
             name: String = "sim0", window: TimeInterval = .milliseconds(100),

@@ -45,7 +45,7 @@ public struct EventEncoder: Sendable {
         case .regionEnter, .regionKnown: writer.string("inside")
         case .regionUnknown: writer.string("unknown")
         case .regionExit: writer.string("outside")
-        case .sighting, .adapter, .gap, .proximity, .ranging, .clone: writer.null()
+        case .sighting, .adapter, .gap, .proximity, .ranging, .clone, .health: writer.null()
         }
         writeTime(event, &writer)
         writeBody(event, &writer)
@@ -98,6 +98,11 @@ public struct EventEncoder: Sendable {
             writer.string(vocabulary.names[event.name])
             writer.key("state")
             writer.string(event.adapterState.word)
+            writeTrouble(event, &writer)
+        case .health:
+            writer.key("healthy")
+            writer.boolean(event.isHealthy)
+            writeTrouble(event, &writer)
         case .gap:
             writer.key("first_seq")
             writer.integer(event.gap.first)
@@ -166,6 +171,12 @@ public struct EventEncoder: Sendable {
             writer.key("false_exits_expected")
             writer.decimal(Double(expected) * 86_400, decimals: 3)
         }
+    }
+
+    private func writeTrouble(_ event: borrowing Event, _ writer: inout JSONWriter) {
+        guard event.trouble != .none else { return }
+        writer.key("reason")
+        writer.string(vocabulary.names[event.trouble])
     }
 
     private func writeReason(_ event: borrowing Event, _ writer: inout JSONWriter) {

@@ -163,7 +163,7 @@ public final class SinkWorker: Sendable {
     private func shows(_ event: borrowing Event) -> Bool {
         switch event.kind {
         case .sighting, .enter, .exit, .proximity, .ranging, .clone: event.isConfigured || showsUnknown
-        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap: true
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
     }
 }

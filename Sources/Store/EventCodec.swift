@@ -27,6 +27,7 @@ import BeaconModel
 /// | gap: first, last | 8, 8 |
 /// | exit limit, false exits asked, expected | 1, 4, 4 |
 /// | other address | 8 |
+/// | trouble | 1 + n |
 ///
 /// From the identity on, a field is there when its flag says so.
 struct EventCodec: Sendable {
@@ -48,6 +49,9 @@ struct EventCodec: Sendable {
         static let gap = Flags(rawValue: 0x0200)
         static let falseExits = Flags(rawValue: 0x0400)
         static let otherAddress = Flags(rawValue: 0x0800)
+        static let trouble = Flags(rawValue: 0x1000)
+        /// No field: the whole fact.
+        static let unhealthy = Flags(rawValue: 0x2000)
     }
 
     let vocabulary: Vocabulary
@@ -93,6 +97,7 @@ struct EventCodec: Sendable {
         if event.kind == .clone {
             record.append(integer: event.otherAddress.value | UInt64(event.otherAddress.kind.rawValue) << 56)
         }
+        if event.trouble != .none { record.append(text: vocabulary.names[event.trouble]) }
         Self.seal(&record, sequence: sequence)
     }
 
@@ -118,6 +123,8 @@ struct EventCodec: Sendable {
         if event.kind == .gap { flags.insert(.gap) }
         if event.falseExits != nil { flags.insert(.falseExits) }
         if event.kind == .clone { flags.insert(.otherAddress) }
+        if event.trouble != .none { flags.insert(.trouble) }
+        if !event.isHealthy { flags.insert(.unhealthy) }
         return flags
     }
 
@@ -178,6 +185,8 @@ struct EventCodec: Sendable {
             let other: UInt64 = try reader.integer()
             event.otherAddress = DeviceAddress(value: other, kind: .init(rawValue: UInt8(other >> 56)))
         }
+        if flags.contains(.trouble) { event.trouble = vocabulary.names.intern(try reader.text()) }
+        event.isHealthy = !flags.contains(.unhealthy)
         return event
     }
 }

@@ -26,7 +26,7 @@ enum AdaptersCommand {
         var output = StandardOutput()
         if !arguments.has("--json") { try StandardOutput.print(head) }
         for adapter in list.adapters {
-            let holders = AdapterLock.Use.allCases.compactMap { AdapterLock.holder(of: adapter.name, for: $0) }
+            let holders = AdapterLock.Use.allCases.compactMap { AdapterLocks.holder(of: adapter, for: $0) }
             if arguments.has("--json") {
                 write(adapter, holders, bluetoothd, &output.writer)
                 try output.endLine()

@@ -18,7 +18,7 @@ enum AdvertiseCommand {
             Option("--minor", "NUMBER", "0 to 65535; must be given"),
             Option("--measured-power", "DBM", "the strength at 1 m that it claims, -127 to 20; -59 unless given"),
             Option("--interval", "TIME", "between two advertisements, 20ms to 10.24s; 100ms unless given"),
-            Option("--source", "SOURCE", "the adapter; hci:0 unless given"),
+            Option("--source", "SOURCE", "the adapter, by index or address; hci:0 unless given"),
             Option("--duration", "TIME", "ends by itself after this time"),
         ],
         details: """
@@ -46,30 +46,30 @@ enum AdvertiseCommand {
             throw arguments.usage("--interval: expected 20ms to 10.24s")
         }
         let duration = try arguments.interval("--duration")
-        let source = try adapter(arguments)
+        let (source, adapter) = try source(arguments)
         guard let beacon = IBeaconAdvertisement(uuid: uuid, major: major, minor: minor, measuredPower: power),
             let parameters = AdvertisingParameters(nanoseconds: interval.nanoseconds, data: beacon.data)
         else { throw arguments.usage("--uuid: expected 16 octets") }
-        let lock: AdapterLock
-        do { lock = try AdapterLock("hci\(source)", for: .advertising) } catch {
-            throw CommandError(.temporaryFailure, error.description)
-        }
+        let locks: AdapterLocks
+        do { locks = try AdapterLocks([source.description], for: .advertising) } catch { throw CommandError(error) }
+        defer { withExtendedLifetime(locks) {} }
         let advertiser: Advertiser
-        do { advertiser = Advertiser(try AdapterSocket(index: source), parameters: parameters) } catch {
+        do { advertiser = Advertiser(try AdapterSocket(adapter), parameters: parameters) } catch {
             throw CommandError(.noRadio, error.description)
         }
         if let failure = try advertise(advertiser, duration) {
-            throw CommandError(.noRadio, "hci\(source): \(failure)")
+            throw CommandError(.noRadio, "\(source.name): \(failure)")
         }
-        _ = consume lock
         return .success
     }
 
-    /// The index of an adapter; a source of another kind cannot advertise.
-    private static func adapter(_ arguments: Arguments) throws(CommandError) -> UInt16 {
+    /// An adapter; a source of another kind cannot advertise.
+    private static func source(
+        _ arguments: Arguments
+    ) throws(CommandError) -> (ControllerSpecification, ControllerSpecification.Adapter) {
         let text = arguments["--source"] ?? "hci:0"
         do {
-            if case .controller(.raw(.index(let index))) = try SourceSpecification(text) { return index }
+            if case .controller(.raw(let adapter)) = try SourceSpecification(text) { return (.raw(adapter), adapter) }
         } catch { throw arguments.usage("--source \(error)") }
         throw arguments.usage("--source \(text): only an adapter such as hci:0 can advertise")
     }

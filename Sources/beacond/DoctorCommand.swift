@@ -28,7 +28,7 @@ enum DoctorCommand {
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         var doctor = Doctor()
-        doctor.isInUse = { AdapterLock.holder(of: $0, for: .scanning) != nil }
+        doctor.isInUse = { AdapterLocks.holder(of: $0, for: .scanning) != nil }
         var findings = doctor.examine()
         findings.append(clock)
         findings += daemon(arguments["--socket"])

@@ -19,6 +19,10 @@ extension Node {
         default: nil
         }
     }
+
+    var elements: [Node]? {
+        if case .list(let elements) = content { elements } else { nil }
+    }
 }
 
 /// What `beacond scan` lets through.

@@ -46,10 +46,22 @@ enum StateCommand {
             text += "gateway  \(gateway["gateway"]?.text ?? "-"), version \(gateway["version"]?.text ?? "-"), "
             text += "up \(DurationText.text(uptime)), \(number("reports")) reports, \(number("present")) present\n"
         }
-        for trouble in list(health.last?["troubles"]) { text += "trouble  \(TerminalText.line(trouble.text ?? ""))\n" }
-        for adapter in state.compactMap({ $0["adapter"] }) {
-            text += "adapter  \(adapter["adapter"]?.text ?? "-")  \(adapter["state"]?.text ?? "-")\n"
+        if case .object(let counts) = state.last?["malformed"]?.content, !counts.isEmpty {
+            let words = counts.map { "\($0.value.integer ?? 0) \($0.key)" }
+            text += "packets  malformed: \(words.joined(separator: ", "))\n"
         }
+        for trouble in health.last?["troubles"]?.elements ?? [] {
+            text += "trouble  \(TerminalText.line(trouble.text ?? ""))\n"
+        }
+        for adapter in state.compactMap({ $0["adapter"] }) {
+            text += "adapter  \(adapter["adapter"]?.text ?? "-")  \(adapter["state"]?.text ?? "-")"
+            let words = ["stolen_scans", "restarts", "resets", "suspensions", "dropped_packets", "unknown_packets"]
+                .compactMap { key in
+                    adapter[key]?.integer.flatMap { $0 > 0 ? "\($0) \(String(key.map { $0 == "_" ? " " : $0 }))" : nil }
+                }
+            text += words.isEmpty ? "\n" : "; \(words.joined(separator: ", "))\n"
+        }
+        text += RadioTable.text(state.compactMap { $0["radio"] })
         for sink in state.compactMap({ $0["sink"] }) {
             text += "sink     \(sink["sink"]?.text ?? "-")  \(sink["state"]?.text ?? "-")"
             for role in ["states", "transitions", "sightings"] {
@@ -75,9 +87,6 @@ enum StateCommand {
         return text
     }
 
-    private static func list(_ node: Node?) -> [Node] {
-        if case .list(let elements) = node?.content { elements } else { [] }
-    }
 }
 
 /// `beacond reload`: the running daemon reads its configuration again.

@@ -15,13 +15,20 @@ import Testing
 
     private static let uuid = "f7826da6-4fa2-4e98-8024-bc5b71e0893e"
 
+    /// A radio of which nothing is said does as it is told.
+    private static var directed: Scenario.Radio {
+        var radio = Scenario.Radio()
+        radio.isDirected = true
+        return radio
+    }
+
     @Test func defaults() throws {
         let scenario = Scenario(values(["beacons": .list([section(["uuid": .text(Self.uuid)])])]))
         let uuid = try #require(UUIDText.octets(Self.uuid))
         #expect(
             scenario
                 == Scenario(
-                    duration: .seconds(60), radios: [Scenario.Radio()],
+                    duration: .seconds(60), radios: [Self.directed],
                     beacons: [
                         .init(advertisement: .iBeacon(uuid: uuid, major: 0, minor: 0), interval: .milliseconds(100))
                     ]))
@@ -75,7 +82,7 @@ import Testing
                         .init(
                             name: "hci7", window: .milliseconds(30), interval: .milliseconds(60), isExtended: true,
                             sensitivity: -80, blind: [range], burst: .init(on: .seconds(1), off: .seconds(2))),
-                        .init(),
+                        Self.directed,
                     ],
                     beacons: [
                         .init(

@@ -83,7 +83,7 @@ struct PresenceModelTests {
                 case .regionExit: #expect(inside.remove(event.name) != nil, "\(context): region exit without enter")
                 case .proximity:
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray proximity")
-                case .adapter, .gap, .regionUnknown, .regionKnown, .ranging, .clone:
+                case .adapter, .gap, .health, .regionUnknown, .regionKnown, .ranging, .clone:
                     Issue.record("\(context): not presence")
                 }
             }

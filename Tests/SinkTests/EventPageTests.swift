@@ -20,7 +20,7 @@ import Testing
         ]), names: NameTable())
     private let wallTime = WallTime(milliseconds: 1_796_072_940_123)
 
-    @Test(arguments: zip(Event.Kind.allCases, [0, 4711, 4712, 4713, 4714, 4715, 4721] as [UInt64]))
+    @Test(arguments: zip(Event.Kind.allCases, [0, 4711, 4712, 4713, 4714, 4715, 4721, 4715] as [UInt64]))
     func exampleOfEachKindIsWhatTheEncoderWrites(kind: Event.Kind, sequence: UInt64) throws {
         var writer = JSONWriter()
         let delivery = Delivery(role: .transitions, event: try event(kind), sequence: sequence)
@@ -62,6 +62,7 @@ import Testing
             switch kind {
             case .regionEnter, .regionExit: names.intern("office")
             case .adapter: names.intern("hci0")
+            case .health: .none
             default: names.intern("keys")
             }
         event.address = DeviceAddress(value: 0xC300_0012_3456, kind: .randomDevice)
@@ -76,6 +77,10 @@ import Testing
         event.falseExits = (1 / 86_400, 0.8 / 86_400)
         event.insideCount = kind == .regionEnter ? 1 : 0
         event.adapterState = .scanning
+        if kind == .health {
+            event.isHealthy = false
+            event.trouble = names.intern("hci0 is blind: hci0: the adapter was switched off")
+        }
         event.gap = (4716, 4720)
         return event
     }

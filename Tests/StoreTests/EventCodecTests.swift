@@ -52,6 +52,10 @@ import Testing
         event.exitReason = try #require(Event.ExitReason.allCases.randomElement(using: &generator))
         event.insideCount = .random(in: 0 ... .max, using: &generator)
         event.adapterState = try #require(Event.AdapterState.allCases.randomElement(using: &generator))
+        if kind == .adapter || kind == .health {
+            event.trouble = name()
+            event.isHealthy = .random(using: &generator)
+        }
         if kind == .gap {
             event.gap = (.random(in: 0 ... .max, using: &generator), .random(in: 0 ... .max, using: &generator))
         }

@@ -16,10 +16,15 @@ final class Daemon {
     /// - Parameters:
     ///   - beacons: each heard every `interval`.
     ///   - configuration: members of the configuration beside `sinks` and `gateway`.
-    init(beacons: Int = 2, interval: String = "100ms", configuration: String = "", socket: String? = nil) throws {
+    ///   - world: a scenario instead of those beacons.
+    init(
+        beacons: Int = 2, interval: String = "100ms", world: String? = nil, configuration: String = "",
+        socket: String? = nil
+    ) throws {
         folder = try TemporaryFolder()
         environment = ["RUNTIME_DIRECTORY": folder.path, "XDG_RUNTIME_DIR": folder.path]
-        let scenario = try folder.file("world.json", Self.scenario(beacons: beacons, interval: interval))
+        let scenario = try folder.file(
+            "world.json", world ?? Self.scenario(beacons: beacons, interval: interval))
         let config = try folder.file("plugins.json", Self.configuration(configuration))
         program = try Program(
             ["run", "--config", config, "--source", "simulate:\(scenario)"], environment: environment)

@@ -51,6 +51,22 @@ import Testing
             ])
     }
 
+    @Test func theFileOfAnAdapterOnUSBIsFound() throws {
+        try write("devices/usb1/1-4/busnum", "1\n")
+        try write("devices/usb1/1-4/devnum", "12\n")
+        try write("devices/usb1/1-4/1-4:1.0/x", "")
+        try write("devices/serial0/x", "")
+        for (adapter, device) in [("hci0", "usb1/1-4/1-4:1.0"), ("hci1", "serial0")] {
+            try write("class/bluetooth/\(adapter)/address", "")
+            try FileManager.default.createSymbolicLink(
+                atPath: folder.path("class/bluetooth/\(adapter)/device"),
+                withDestinationPath: "../../../devices/\(device)")
+        }
+        #expect(USBDevice.path(ofAdapter: 0, systemFolder: folder.path) == "/dev/bus/usb/001/012")
+        #expect(USBDevice.path(ofAdapter: 1, systemFolder: folder.path) == nil)
+        #expect(USBDevice.path(ofAdapter: 2, systemFolder: folder.path) == nil)
+    }
+
     @Test func blockedRadiosAreTold() throws {
         try addSwitch(0, "tpacpi_bluetooth_sw", soft: 0, hard: 1)
         try addSwitch(1, "hci0", soft: 1, hard: 0)

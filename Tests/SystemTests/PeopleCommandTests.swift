@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BeaconModel
 import Foundation
 import Glibc
 import LinuxIO
+import Scanner
 import TestSupport
 import Testing
 
@@ -14,6 +16,8 @@ import Testing
 
     /// A runtime folder in which no daemon runs.
     private var environment: [String: String] { ["RUNTIME_DIRECTORY": folder.path, "XDG_RUNTIME_DIR": folder.path] }
+
+    private let uuid = "f7826da6-4fa2-4e98-8024-bc5b71e0893e"
 
     private func run(_ arguments: String...) throws -> Program.Outcome {
         let program = try Program(arguments, environment: environment)
@@ -143,6 +147,20 @@ import Testing
         _ = try folder.file("hci87.lock", "4711\n")
         let outcome = try run("run", "--source", "hci:87", "--sink", "null")
         #expect(outcome.status == 69, "no such adapter: \(outcome.errors)")
+    }
+
+    @Test func anAdapterIsTheSameByIndexAndByAddress() throws {
+        let address = "00:1A:7D:DA:71:13"
+        let path = try folder.file("\(address).lock", "4711\n")
+        let file = try FileDescriptor.open(path, O_RDWR)
+        try #require(flock(file.number, LOCK_EX | LOCK_NB) == 0)
+        let outcome = try run("scan", "--source", "hci:\(address.lowercased())")
+        #expect(outcome.status == 75, "\(outcome.errors)")
+        let other = try run("advertise", "--source", "hci:\(address)", "--uuid", uuid, "--major", "1", "--minor", "1")
+        #expect(other.status == 69, "to scan is not to advertise, and there is no such adapter: \(other.errors)")
+        let adapter = AdapterDescription(index: 3, address: DeviceAddress(text: address, kind: .publicDevice))
+        #expect(adapter.identities == ["hci3", address])
+        withExtendedLifetime(file) {}
     }
 
     // MARK: state, reload

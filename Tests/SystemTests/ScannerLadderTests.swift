@@ -89,9 +89,9 @@ import Testing
         world.pass(to: .zero + .seconds(400), hearing: .seconds(4))
         let last = world.now
         world.pass(to: last + .seconds(75))
-        #expect(world.actions.isEmpty)
-        world.pass(to: last + .seconds(95))
-        #expect(world.count(.probe) == 1)
+        #expect(world.actions.map(\.action) == Array(repeating: .probe, count: 7), "it is asked every 10 s, no more")
+        world.pass(to: last + .seconds(85))
+        #expect(world.count(.restart) == 1)
         #expect(world.count(.reset) == 0)
     }
 
@@ -100,7 +100,7 @@ import Testing
         world.pass(to: .zero + .seconds(120), hearing: .milliseconds(50))
         let last = world.now
         world.pass(to: last + .seconds(60))
-        #expect(world.actions.map(\.action) == [.probe, .probe, .restart, .reset])
+        #expect(world.actions.map(\.action).filter { $0 != .probe } == [.restart, .reset])
         world.pass(to: last + .seconds(86_400))
         #expect(world.count(.reset) <= 2, "people went home")
     }
@@ -112,6 +112,17 @@ import Testing
         world.answersProbes = false
         world.pass(to: world.now + .seconds(8))
         #expect(world.actions.map(\.action) == [.probe, .reset])
+    }
+
+    /// Within 20 s, the usual exit time, also where nothing was ever heard.
+    @Test func aControllerThatHangsInAQuietRoomIsFoundBeforeAnybodyLeaves() {
+        var world = started()
+        world.pass(to: .zero + .seconds(3600))
+        let last = world.now
+        world.answersProbes = false
+        world.pass(to: last + .seconds(13))
+        let reset = world.actions.first { $0.action == .reset && $0.time > last }
+        #expect(reset.map { $0.time - last <= .seconds(12) } == true)
     }
 
     @Test func aBusyRoomThatGoesOnIsAskedNothing() {

@@ -15,6 +15,8 @@ final class ScriptedPort: ControllerPort {
     var isMissing = false
     var isUp: Bool?
     var mayCyclePower = true
+    var radioSwitch: AdapterDescription.Switch?
+    var suspendedTime = TimeInterval.zero
     /// Looks that pass before a power cycle is over.
     var powerCycleDelay = 0
     var powerCycleOutcome: Result<Void, SystemError>? {
@@ -25,7 +27,8 @@ final class ScriptedPort: ControllerPort {
         return .success(())
     }
     private(set) var openCount = 0
-    private(set) var powerCycleCount = 0
+    private(set) var powerChanges: [PowerChange] = []
+    var powerCycleCount: Int { powerChanges.count }
     /// The other end; nil when it was pulled out.
     private var script: FileDescriptor?
 
@@ -48,9 +51,9 @@ final class ScriptedPort: ControllerPort {
         return PacketChannel(FileDescriptor(owning: pair[0]), kind: kind)
     }
 
-    func beginPowerCycle(onlyUp: Bool) -> Bool {
+    func begin(_ change: PowerChange) -> Bool {
         guard mayCyclePower else { return false }
-        powerCycleCount += 1
+        powerChanges.append(change)
         if isUp == false { isUp = true }
         return true
     }

@@ -286,7 +286,7 @@ public struct MQTTSink: ~Copyable, Sink {
         switch event.kind {
         case .sighting: event.isConfigured || configuration.publishesUnknown
         case .enter, .exit, .proximity, .ranging, .clone: event.isConfigured
-        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap: true
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
     }
 

@@ -67,7 +67,7 @@ struct MQTTTopics {
         case .sighting, .enter, .exit, .proximity, .clone: event.identity.map { .beacon($0) } ?? .gateway
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown: .region(event.name)
         case .ranging: .region(event.region)
-        case .adapter, .gap: .gateway
+        case .adapter, .gap, .health: .gateway
         }
     }
 

@@ -27,6 +27,10 @@ struct TextFormatter: Sendable {
         case .adapter:
             columns.append(vocabulary.names[event.name], width: 28)
             columns.append(event.adapterState.word, width: 0)
+            if event.trouble != .none { columns.append(vocabulary.names[event.trouble], width: 0) }
+        case .health:
+            columns.append(event.isHealthy ? "well" : "not well", width: 28)
+            if event.trouble != .none { columns.append(vocabulary.names[event.trouble], width: 0) }
         case .gap:
             columns.append("\(event.gap.first) to \(event.gap.last) are missing", width: 0)
         }
