@@ -188,7 +188,8 @@ extension AgentConfiguration {
             func rule(_ patterns: [IdentityPattern]) -> RegionRule {
                 RegionRule(
                     name: name, patterns: patterns, exitTime: entry[AgentConfigurationKeys.Region.exitTime],
-                    falseExits: entry[AgentConfigurationKeys.Region.falseExits].flatMap(FalseExitRate.init))
+                    falseExits: entry[AgentConfigurationKeys.Region.falseExits].flatMap(FalseExitRate.init),
+                    isRanged: entry[AgentConfigurationKeys.Region.range])
             }
             if entry.isGiven(AgentConfigurationKeys.Region.beacons) {
                 let members = entry[AgentConfigurationKeys.Region.beacons].compactMap { byAlias[$0] }
@@ -220,6 +221,7 @@ extension PresenceSettings {
         shortestExitTime = values[Keys.shortestExitTime]
         longestExitTime = values[Keys.longestExitTime]
         blindHold = values[Keys.blindHold]
+        rangingInterval = values[Keys.rangingInterval]
         reportInterval = values[Keys.reportInterval]
         averageOver = Int(values[Keys.averageOver])
         pathLossExponent = values[Keys.pathLossExponent]

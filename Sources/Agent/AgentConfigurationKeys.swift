@@ -67,6 +67,9 @@ struct AgentConfigurationKeys: Sendable {
         static let longestExitTime = Key<TimeInterval>.duration(
             "longest_exit_time", default: defaults.longestExitTime, in: exitTimes,
             "Learned exit times are no longer, in time of a radio that listens without pause.")
+        static let rangingInterval = Key<TimeInterval>.duration(
+            "ranging_interval", default: defaults.rangingInterval, in: .milliseconds(100) ... .seconds(3600),
+            "The time between two lists of the beacons inside a region with \"range\".")
         static let blindHold = Key<TimeInterval>.duration(
             "blind_hold", default: defaults.blindHold, in: .seconds(1) ... .seconds(86_400),
             "While no radio works for so long, states stay as they are; after it they are unknown.")
@@ -86,6 +89,7 @@ struct AgentConfigurationKeys: Sendable {
         static let section = Section([
             enterCount.declaration, enterGap.declaration, exitTime.declaration, falseExits.declaration,
             shortestExitTime.declaration, longestExitTime.declaration, blindHold.declaration,
+            rangingInterval.declaration,
             reportInterval.declaration,
             averageOver.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
         ])
@@ -121,7 +125,8 @@ struct AgentConfigurationKeys: Sendable {
             "false_exits", falseExitsRule, "The bound on false exits of its beacons, instead of that of \"presence\".")
         static let range = Key<Bool>.boolean(
             "range", default: false,
-            "Whether the profile \"continuous\" is held while a beacon is inside, whatever monitoring does.")
+            "Whether its beacons are listed regularly while one is inside, and the profile \"continuous\" is held for it."
+        )
     }
 
     enum Sink {

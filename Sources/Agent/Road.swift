@@ -105,7 +105,7 @@ public struct Road: ~Copyable {
         presence.forEachPresent(body)
         presence.forEachRegion { name, inside in
             guard inside > 0 else { return }
-            var event = Event(kind: .regionEnter, time: time)
+            var event = Event(kind: presence.isUnknown(region: name) ? .regionUnknown : .regionEnter, time: time)
             event.name = name
             event.isConfigured = true
             event.insideCount = inside

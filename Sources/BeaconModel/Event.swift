@@ -131,9 +131,6 @@ public struct Event: Sendable {
     public var proximity = Proximity.unknown
     /// Estimated distance in metres; negative when it could not be determined.
     public var accuracy: Float = -1
-    /// By which factor the distance may be larger or smaller, from the spread of the strengths: two of three times it is
-    /// not more. 0 when it is unknown.
-    public var accuracyFactor: Float = 0
     /// For exits: since when nobody heard it.
     public var lastSeen: MonotonicTime?
     /// ``lastSeen`` in the world's time; stamped on the way out.

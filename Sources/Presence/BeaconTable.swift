@@ -53,6 +53,12 @@ struct TrackedBeacon: Sendable {
     var payload: FramePayload?
     var standing: Standing
     var state = State.candidate
+    /// Whether any of its regions ranges.
+    var isRanged = false
+    /// What was told last.
+    var proximity = Proximity.unknown
+    var ranging = RangingTally()
+    var senders = SenderWatch()
 
     /// Whether everybody was told that it is here.
     var isInside: Bool { state == .present || state == .unknown }
@@ -74,19 +80,23 @@ struct TrackedBeacon: Sendable {
 
     /// Takes a sighting in; false when it is too old to say anything.
     mutating func take(_ sighting: Sighting, _ moment: Hearing, averageOver length: Int) -> Bool {
+        let isOther = senders.isOther(sighting.address, than: address)
         if sighting.time >= lastSeen {
             lastSeen = sighting.time
             heardAt = moment.listening
             evidenceAt = moment.evidence
-            address = sighting.address
+            if !isOther { address = sighting.address }
             adapter = sighting.adapter
-            last = sighting.rssi
+            if !isOther { last = sighting.rssi }
             claimedPower = sighting.measuredPower ?? claimedPower
             payload = sighting.payload ?? payload
         } else if lastSeen - sighting.time > Self.lateness {
             return false
         }
         count = count == .max ? count : count + 1
+        // The strengths of two transmitters have no mean that says anything.
+        guard !isOther else { return true }
+        ranging.add(sighting.rssi)
         if let rssi = sighting.rssi {
             minimum = min(minimum ?? rssi, rssi)
             maximum = max(maximum ?? rssi, rssi)
@@ -103,6 +113,7 @@ struct TrackedBeacon: Sendable {
     mutating func comeBack(_ sighting: Sighting, _ moment: Hearing) {
         var fresh = TrackedBeacon(sighting, moment, rule: rule, standing: standing)
         fresh.silences = silences
+        fresh.isRanged = isRanged
         self = fresh
     }
 

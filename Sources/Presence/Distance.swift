@@ -19,6 +19,15 @@ enum Distance {
         metres < 0 ? .unknown : metres <= 0.5 ? .immediate : metres <= 3 ? .near : .far
     }
 
+    /// The proximity when it was another one before: a limit must be passed by a quarter, 2 dB in the open, so that a
+    /// beacon at it does not go to and fro.
+    static func proximity(metres: Float, after before: Proximity) -> Proximity {
+        let here = proximity(metres: metres)
+        guard before != .unknown, here != .unknown else { return here }
+        let slack: Float = here.rawValue < before.rawValue ? 1.25 : 0.8
+        return proximity(metres: metres * slack) == before ? before : here
+    }
+
     /// 10 to the power of `exponent`, for -100 to 100, to within a few units in the last place. The standard library
     /// has no such function, and the C library's differ between machines.
     static func powerOfTen(_ exponent: Double) -> Double {

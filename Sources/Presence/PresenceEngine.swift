@@ -19,6 +19,10 @@ public struct PresenceEngine: ~Copyable, Sendable {
     var now = MonotonicTime(nanoseconds: .min)
     /// Whether all radios have been blind for so long that nobody can vouch for anything.
     var isInDoubt = false
+    /// When the regions that range are listed next; `distantFuture` when none of their beacons was heard.
+    var nextRanging = MonotonicTime.distantFuture
+    /// The room in which they are put in order.
+    var ranked: [(region: Int, distance: Float, place: Int32)] = []
     /// Records of beacons that have left.
     var awayCount = 0
 
@@ -51,22 +55,26 @@ public struct PresenceEngine: ~Copyable, Sendable {
     /// for the moment at which the beacon was last heard, and the event carries the later time.
     public mutating func observe(_ sighting: Sighting, emit: (borrowing Event) -> Void) {
         advance(to: sighting.time, emit)
-        if clock.hear(sighting.adapter, at: now) { resetTimers() }
+        if clock.hear(sighting.adapter, at: now) { scheduleChanged() }
         let listening = clock.reading(at: sighting.time)
         let moment = Hearing(listening: listening, evidence: clock.evidence(at: listening))
         guard let place = tracked(sighting, moment, emit) ?? admit(sighting, moment, emit) else { return }
         let index = Int(place)
         learn(sighting, moment, place)
+        let wasClone = table.beacons[index].senders.areTwo
         guard table.beacons[index].take(sighting, moment, averageOver: settings.averageOver) else {
             lateCount += 1
             return
         }
+        followProximity(place, emit)
         if table.beacons[index].isInside {
             if table.beacons[index].state == .unknown { confirm(place, emit) }
             if now - table.beacons[index].reportedAt >= settings.reportInterval { report(.sighting, place, emit) }
         } else if table.beacons[index].count >= rules[table.beacons[index].rule].enterCount {
             enter(place, emit)
         }
+        if table.beacons[index].senders.areTwo, !wasClone { emitClone(place, emit) }
+        if table.beacons[index].isRanged, table.beacons[index].isInside { scheduleRanging() }
         if table.beacons[index].standing == .stranger {
             recency.touch(place, in: table.beacons[index].isInside ? .present : .candidates)
         }
@@ -82,7 +90,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         if isInDoubt, clock.blindSince == nil {
             beginSilencesAnew()
         } else if changes {
-            resetTimers()
+            scheduleChanged()
         }
     }
 
@@ -95,7 +103,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
     /// nothing can become due before the next call of another kind.
     public var nextDeadline: MonotonicTime {
         let timer = timers.first.flatMap { clock.time(of: $0.deadline) } ?? .distantFuture
-        return min(timer, presentCount > 0 ? doubtDeadline : .distantFuture)
+        return min(timer, nextRanging, presentCount > 0 ? doubtDeadline : .distantFuture)
     }
 
     /// The configuration was read again.
@@ -126,6 +134,9 @@ public struct PresenceEngine: ~Copyable, Sendable {
         settings = newSettings.inRange
         rules = newRules
         regions = newRegions
+        for index in table.beacons.indices where table.beacons[index].state != .free {
+            table.beacons[index].isRanged = isRanged(table.beacons[index].identity)
+        }
         fitTables(emit)
         advance(to: now, emit)
     }

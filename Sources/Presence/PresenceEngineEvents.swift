@@ -69,6 +69,12 @@ extension PresenceEngine {
         emit(event)
     }
 
+    mutating func emitClone(_ place: Int32, _ emit: (borrowing Event) -> Void) {
+        var event = event(.clone, place)
+        event.otherAddress = table.beacons[Int(place)].senders.other
+        emit(event)
+    }
+
     func event(_ kind: Event.Kind, _ place: Int32) -> Event {
         let beacon = table.beacons[Int(place)]
         let rule = rules[beacon.rule]
@@ -88,7 +94,7 @@ extension PresenceEngine {
         if let strength = event.signal.filtered, let measuredPower = event.measuredPower {
             event.accuracy = Distance.metres(
                 strength: strength, measuredPower: measuredPower, pathLossExponent: rule.pathLossExponent)
-            event.proximity = Distance.proximity(metres: event.accuracy)
+            event.proximity = Distance.proximity(metres: event.accuracy, after: beacon.proximity)
         }
         return event
     }

@@ -6,7 +6,23 @@ import BeaconModel
 extension PresenceEngine {
     /// Moves the time on, and stops at each moment at which a silence became too long.
     mutating func advance(to time: MonotonicTime, _ emit: (borrowing Event) -> Void) {
-        while let (deadline, place) = timers.first, let moment = clock.time(of: deadline), moment <= max(time, now) {
+        let end = max(time, now)
+        while nextRanging <= end, nextRanging < .distantFuture {
+            leaveUntil(nextRanging, emit)
+            now = max(now, nextRanging)
+            range(emit)
+        }
+        leaveUntil(end, emit)
+        let doubted = doubtDeadline
+        if doubted <= end, doubted < .distantFuture {
+            now = max(now, doubted)
+            doubt(emit)
+        }
+        now = max(now, time)
+    }
+
+    private mutating func leaveUntil(_ end: MonotonicTime, _ emit: (borrowing Event) -> Void) {
+        while let (deadline, place) = timers.first, let moment = clock.time(of: deadline), moment <= end {
             let actual = self.deadline(of: place)
             if actual > deadline {
                 timers.set(place, actual)
@@ -15,12 +31,6 @@ extension PresenceEngine {
                 expire(place, emit)
             }
         }
-        let doubted = doubtDeadline
-        if doubted <= max(time, now) {
-            now = max(now, doubted)
-            doubt(emit)
-        }
-        now = max(now, time)
     }
 
     func deadline(of place: Int32) -> ListeningTime {
@@ -46,9 +56,13 @@ extension PresenceEngine {
             return nil
         }
         let silence = moment.evidence - table.beacons[Int(place)].evidenceAt
-        if rules[table.beacons[Int(place)].rule].exitTime == nil, table.beacons[Int(place)].silences.isSoon(silence) {
+        if rules[table.beacons[Int(place)].rule].exitTime == nil,
+            pool.comesBack(
+                after: silence.seconds, exitTime: table.beacons[Int(place)].silences.exitTime.seconds)
+        {
             table.beacons[Int(place)].silences.falseExit(&pool)
-            learn(evidence: silence, time: nil, place)
+            learn(
+                evidence: silence, time: sighting.time - table.beacons[Int(place)].lastSeen, isUnbroken: false, place)
             determineExitTime(of: place)
         }
         table.beacons[Int(place)].comeBack(sighting, moment)
@@ -79,10 +93,18 @@ extension PresenceEngine {
             return nil
         }
         let rule = rules.index(of: sighting.identity)
-        let place = table.insert(TrackedBeacon(sighting, moment, rule: rule, standing: standing))
+        var beacon = TrackedBeacon(sighting, moment, rule: rule, standing: standing)
+        beacon.isRanged = isRanged(sighting.identity)
+        let place = table.insert(beacon)
         determineExitTime(of: place)
         timers.set(place, deadline(of: place))
         return place
+    }
+
+    func isRanged(_ identity: BeaconIdentity) -> Bool {
+        var result = false
+        regions.forEachRanged(identity) { _ in result = true }
+        return result
     }
 
     static func standing(
@@ -113,13 +135,17 @@ extension PresenceEngine {
             || time < event && time.nanoseconds < (beacon.silences.advertisingInterval ?? event).nanoseconds / 2
         guard !isSameEvent, beacon.state != .unknown else { return }
         let listening = moment.listening - beacon.heardAt
-        learn(evidence: moment.evidence - beacon.evidenceAt, time: listening == time ? time : nil, place)
+        learn(
+            evidence: moment.evidence - beacon.evidenceAt, time: time, isUnbroken: listening == time, place)
     }
 
-    private mutating func learn(evidence: TimeInterval, time: TimeInterval?, _ place: Int32) {
+    private mutating func learn(
+        evidence: TimeInterval, time: TimeInterval, isUnbroken: Bool, _ place: Int32
+    ) {
         let rule = rules[table.beacons[Int(place)].rule]
         let isDue = table.beacons[Int(place)].silences.learn(
-            evidence: evidence, time: time, allowed: rule.exitTime == nil ? rule.bounds.rate : nil, pool: &pool)
+            evidence: evidence, time: time, isUnbroken: isUnbroken, chance: clock.chance,
+            allowed: rule.exitTime == nil ? rule.bounds.rate : nil, pool: &pool)
         guard isDue, rule.exitTime == nil else { return }
         determineExitTime(of: place)
         // It may be shorter now, and a timer may be early but not late.
@@ -215,6 +241,12 @@ extension PresenceEngine {
     }
 
     // MARK: Tables
+
+    /// Evidence gathers at another speed.
+    mutating func scheduleChanged() {
+        for index in table.beacons.indices { table.beacons[index].silences.scheduleChanged() }
+        resetTimers()
+    }
 
     /// Brings every timer in line with new settings or radios.
     mutating func resetTimers() {

@@ -22,6 +22,8 @@ public struct PresenceSettings: Sendable {
     public var shortestExitTime = TimeInterval.seconds(2)
     /// Learned exit times are no longer, in evidence time.
     public var longestExitTime = TimeInterval.seconds(600)
+    /// The time between two lists of the beacons inside a region that ranges: as on a phone.
+    public var rangingInterval = TimeInterval.seconds(1)
     /// While every radio is blind for this long, states stay as they are; after it they are unknown. Longer than the
     /// recovery ladder of a radio.
     public var blindHold = TimeInterval.seconds(120)
@@ -43,6 +45,7 @@ public struct PresenceSettings: Sendable {
     var inRange: Self {
         var settings = self
         settings.averageOver = min(max(averageOver, 1), MovingAverage.capacity)
+        settings.rangingInterval = max(rangingInterval, .milliseconds(100))
         settings.maximumBeacons = min(max(maximumBeacons, 1), 1_000_000)
         return settings
     }
@@ -84,13 +87,17 @@ public struct RegionRule: Sendable {
     /// beacon the first that says something counts.
     public var exitTime: TimeInterval?
     public var falseExits: FalseExitRate?
+    /// Whether the beacons inside are listed regularly.
+    public var isRanged: Bool
 
     public init(
-        name: Name, patterns: [IdentityPattern], exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil
+        name: Name, patterns: [IdentityPattern], exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil,
+        isRanged: Bool = false
     ) {
         self.name = name
         self.patterns = patterns
         self.exitTime = exitTime
         self.falseExits = falseExits
+        self.isRanged = isRanged
     }
 }

@@ -11,12 +11,14 @@ struct RegionTracker: Sendable {
     private var inside: [UInt32]
     /// Regions whose beacons nobody can vouch for.
     private var unknown: [Bool]
+    private let ranges: [Bool]
     /// Regions by the given octets of a pattern, kept as an identity of that many octets.
     private var regions: [BeaconIdentity: [Int]] = [:]
     private var lengths: [(format: FormatID, prefix: UInt8)] = []
 
     init(_ rules: [RegionRule]) {
         names = rules.map(\.name)
+        ranges = rules.map(\.isRanged)
         inside = Array(repeating: 0, count: rules.count)
         unknown = Array(repeating: false, count: rules.count)
         for (region, rule) in rules.enumerated() {
@@ -55,6 +57,19 @@ struct RegionTracker: Sendable {
         }
         return false
     }
+
+    /// The regions of a beacon that range.
+    func forEachRanged(_ identity: BeaconIdentity, _ body: (Int) -> Void) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] where ranges[region] { body(region) }
+        }
+    }
+
+    func name(_ region: Int) -> Name { names[region] }
+    func insideCount(_ region: Int) -> UInt32 { inside[region] }
+
+    /// Whether nobody can say if the region is occupied.
+    func isUnknown(_ name: Name) -> Bool { names.firstIndex(of: name).map { unknown[$0] } ?? false }
 
     mutating func enter(_ identity: BeaconIdentity, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {

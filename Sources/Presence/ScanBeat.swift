@@ -34,13 +34,13 @@ enum ScanBeat {
             // Faster than that, it does not stay outside of the windows.
             guard drift < window.seconds else { continue }
             let crossing = drift > 0 ? gap / drift + 1 : .infinity
-            // Of all that wander between two absorbing ends, e^-12 are left after this many steps.
-            let wandering = 12 * 2 * gap * gap / (9.87 * 8.3e-6 * count)
+            // Of all that wander between two absorbing ends, e^-6 are left after this many steps.
+            let wandering = 6 * 2 * gap * gap / (9.87 * 8.3e-6 * count)
             longest = max(longest, min(crossing, wandering) * count * step)
         }
         return longest
     }
 
-    /// With more events to a beat, their phases are closer than any window that hears something.
-    private static let longestBeat = 8
+    /// With more events to a beat it is weak, and seen only in intervals that are known better than they are.
+    private static let longestBeat = 3
 }

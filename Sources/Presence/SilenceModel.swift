@@ -30,8 +30,8 @@ struct SilenceModel {
     /// Whether the beacon's own silences are most of what the tail was fitted to.
     private(set) var isOwn = false
 
-    init(_ own: [24 of UInt16], pool: [24 of UInt32], poolTotal: UInt32, advertisingInterval: Double) {
-        let invented = Self.invented(advertisingInterval)
+    init(_ own: [24 of UInt16], pool: [24 of UInt32], poolTotal: UInt32, usualSilence: Double) {
+        let invented = Self.invented(usualSilence)
         let pooled = Self.poolWeight / (Double(poolTotal) + Self.inventedWeight)
         var weights = [24 of Double](repeating: 0)
         var evidence = [24 of Double](repeating: 0)
@@ -46,6 +46,7 @@ struct SilenceModel {
             total += weights[bin]
             all += evidence[bin]
         }
+        shareTail(of: own, &weights, evidence)
         var rest = 0.0
         var above = 0.0
         let needed = min(Self.tailCount, all / 2)
@@ -66,14 +67,30 @@ struct SilenceModel {
         isOwn = ownAbove * 2 >= evidenceAbove
     }
 
-    /// What is believed of a beacon before any was heard: nine of ten silences are one interval long, and the others fall
+    /// Above the longest edge that enough of the beacon's own silences exceeded, the shape is that of all beacons: a
+    /// single long silence of its own says little about how likely it is.
+    private func shareTail(of own: [24 of UInt16], _ weights: inout [24 of Double], _ evidence: [24 of Double]) {
+        var count = 0.0
+        var weight = 0.0
+        var pooled = 0.0
+        for bin in (0..<SilenceBins.count).reversed() {
+            count += Double(own[bin])
+            weight += weights[bin]
+            pooled += evidence[bin]
+            guard count >= Self.tailCount else { continue }
+            for tail in bin..<SilenceBins.count { weights[tail] = weight * evidence[tail] / pooled }
+            return
+        }
+    }
+
+    /// What is believed of a beacon before any was heard: nine of ten silences are the usual one, and the others fall
     /// off with the power of 2.4.
-    private static func invented(_ advertisingInterval: Double) -> [24 of Double] {
+    private static func invented(_ usualSilence: Double) -> [24 of Double] {
         var result = [24 of Double](repeating: 0)
-        result[SilenceBins.index(advertisingInterval)] = 0.9
+        result[SilenceBins.index(usualSilence)] = 0.9
         var share = 0.055
         var total = 0.9
-        let first = SilenceBins.index(1.5 * advertisingInterval)
+        let first = SilenceBins.index(1.5 * usualSilence)
         for bin in first..<min(first + 8, SilenceBins.count) {
             result[bin] += share
             total += share

@@ -15,22 +15,28 @@ struct SilenceRecord: Sendable {
     /// The exit time of a beacon of which no interval is known: one of 10 s that lost five packets has it.
     static let beginning = TimeInterval.seconds(60)
     /// Silences in evidence time, by ``SilenceBins``.
-    private var counts = [24 of UInt16](repeating: 0)
+    var counts = [24 of UInt16](repeating: 0)
     /// Of ``counts``, at most ``capacity``.
-    private var total: UInt16 = 0
-    private(set) var gapCount: UInt32 = 0
+    var total: UInt16 = 0
+    var gapCount: UInt32 = 0
     /// Seconds from one advertisement to the next; 0 until it is known.
-    private(set) var interval: Float = 0
+    var interval: Float = 0
+    /// The mean silence in seconds of evidence.
+    var meanSilence: Float = 0
+    /// The mean silence on the monotonic clock: what the radios do makes it longer.
+    var meanDuration: Float = 0
     /// How many intervals a silence lasts in the mean.
-    private var meanMultiple: Float = 1
+    var meanMultiple: Float = 1
     /// How a wrong interval is noticed: the shortest of the silences that were too short for it, their number, and the
     /// least multiple of it among the last silences.
     private var shortest: Float = .infinity
     private var tooShortCount: UInt8 = 0
     private var leastMultiple: UInt8 = .max
     private var multipleCount: UInt8 = 0
+    /// Silences since the radios took up another schedule, up to 255.
+    private var scheduleCount: UInt8 = 0
     /// As that of the pool, for this beacon alone.
-    private var margin: Float = 0
+    var margin: Float = 0
     private(set) var exitTime = SilenceRecord.beginning
     /// False exits a second that the exit time is expected to make.
     private(set) var expectedRate: Float = 0
@@ -39,12 +45,14 @@ struct SilenceRecord: Sendable {
     /// The exit time follows from at least so many silences.
     static let leastCount: UInt32 = 4
     /// Half is forgotten at this many: a beacon that changed is believed after some thousand silences.
-    private static let capacity: UInt16 = 16_384
+    static let capacity: UInt16 = 16_384
     /// The first silences lead to a new exit time at each fourth, later ones at each 32nd.
     private static let isNew: UInt32 = 64
-    /// What one false exit raises the margin by: the next one is two thirds longer.
-    private static let step: Float = 0.5
-    private static let margins: ClosedRange<Float> = -1...3
+    /// What one false exit raises the margin by: the next one is a quarter longer.
+    private static let step: Float = 0.25
+    static let margins: ClosedRange<Float> = 0...3
+    /// Means go over so many silences.
+    private static let meanLength: UInt32 = 256
     /// As many intervals of silence count for the mean.
     private static let longestMultiple: Float = 64
     /// No silence is shorter than the least advertising interval, 20 ms; what is came from the same event, by another
@@ -52,8 +60,10 @@ struct SilenceRecord: Sendable {
     static let sameEvent = TimeInterval.milliseconds(15)
     /// Radios of one machine deliver the same event within this.
     static let sameEventOfRadios = TimeInterval.milliseconds(100)
-    /// A return within this many exit times shows that the exit was false.
-    private static let soon: Int64 = 2
+
+    /// What a silence is at least, in seconds of evidence. A radio that listens in windows hears too few neighbours to
+    /// know the interval, but then its silences tell.
+    var usualSilence: Double { Double(min(interval, meanSilence)) }
 
     /// The share of advertisements that are not heard, beside those for which the radio had no window; nil until known.
     func loss(chance: Double) -> Double? {
@@ -65,30 +75,33 @@ struct SilenceRecord: Sendable {
         interval > 0 && gapCount >= Self.leastCount ? TimeInterval(nanoseconds: Int64(Double(interval) * 1e9)) : nil
     }
 
-    /// Whether a return after such a silence shows that the exit was false.
-    func isSoon(_ silence: TimeInterval) -> Bool {
-        silence.nanoseconds / Self.soon <= exitTime.nanoseconds
-    }
-
     /// Takes a silence that ended, and says whether the exit time should be determined anew.
     ///
     /// - Parameters:
     ///   - evidence: its length in evidence time.
-    ///   - time: its length on the monotonic clock; nil when nobody listened for a part of it.
+    ///   - time: its length on the monotonic clock.
+    ///   - isUnbroken: whether somebody listened all the time.
+    ///   - chance: what the best radio hears in a second.
     ///   - rate: false exits a second that are allowed; nil with a fixed exit time.
     mutating func learn(
-        evidence: TimeInterval, time: TimeInterval?, allowed rate: Double?, pool: inout SilencePool
+        evidence: TimeInterval, time: TimeInterval, isUnbroken: Bool, chance: Double, allowed rate: Double?,
+        pool: inout SilencePool
     ) -> Bool {
         gapCount = gapCount == .max ? gapCount : gapCount + 1
-        let oldPool = SilencePool.index(advertisingInterval: Double(interval))
-        if let time { learnInterval(Float(time.seconds)) }
+        let oldPool = SilencePool.index(usualSilence)
+        let length = Float(evidence.seconds)
+        let share = 1 / Float(min(gapCount, Self.meanLength))
+        meanSilence += (length - meanSilence) * share
+        meanDuration += (Float(time.seconds) - meanDuration) * share
+        scheduleCount = max(scheduleCount, scheduleCount &+ 1)
+        if isUnbroken { learnInterval(Float(time.seconds), chance) }
         let bin = SilenceBins.index(evidence.seconds)
-        let newPool = SilencePool.index(advertisingInterval: Double(interval))
+        let newPool = SilencePool.index(usualSilence)
         count(bin)
         pool.add(bin, to: newPool)
         // At the floor nothing would come of a lower margin, but the next false exits.
         if let rate, limit != .floor {
-            let allowed = rate * evidence.seconds
+            let allowed = rate * time.seconds
             margin = max(margin - Self.step * Float(allowed), Self.margins.lowerBound)
             pool.noFalseExit(expected: allowed)
         }
@@ -113,7 +126,7 @@ struct SilenceRecord: Sendable {
 
     /// Silences are multiples of the interval, each event up to 10 ms late, so that the shortest ones show it. A silence
     /// between two events of which the second was heard late may be shorter once, but not again and again.
-    private mutating func learnInterval(_ gap: Float) {
+    private mutating func learnInterval(_ gap: Float, _ chance: Double) {
         guard interval > 0 else { return interval = gap }
         let ratio = gap / interval
         meanMultiple += (min(max(ratio, 1), Self.longestMultiple) - meanMultiple) / 32
@@ -131,7 +144,8 @@ struct SilenceRecord: Sendable {
         leastMultiple = min(leastMultiple, UInt8(min(multiple, 255)))
         multipleCount += 1
         guard multipleCount >= 32 else { return }
-        if leastMultiple > 1 {
+        // A radio that listens half of the time or less hears hardly ever two in a row.
+        if leastMultiple > 1, chance > 0.5 {
             begin(interval * Float(leastMultiple))
         } else {
             begin(interval)
@@ -147,6 +161,9 @@ struct SilenceRecord: Sendable {
         multipleCount = 0
     }
 
+    /// The radios take up another schedule, with which the beacon has had no silences yet.
+    mutating func scheduleChanged() { scheduleCount = 0 }
+
     /// Determines the exit time from everything that is known now.
     ///
     /// - Parameter hiding: how long the schedule of the radios may hide the beacon, in seconds of evidence.
@@ -156,14 +173,20 @@ struct SilenceRecord: Sendable {
             limit = exitTime == bounds.floor ? .floor : exitTime == bounds.ceiling ? .ceiling : .prior
             return
         }
-        let index = SilencePool.index(advertisingInterval: Double(interval))
+        let index = SilencePool.index(usualSilence)
         let model = SilenceModel(
-            counts, pool: pool[index], poolTotal: pool.total(index), advertisingInterval: Double(interval))
-        let share = min(bounds.rate * model.mean, Self.largestShare)
-        let factor = Exponential.exp(Double(margin) + pool.margin)
+            counts, pool: pool[index], poolTotal: pool.total(index), usualSilence: usualSilence)
+        // Of the time between two silences nobody may have listened for a part.
+        let stretch = max(1, Double(meanDuration / max(meanSilence, 1e-3)))
+        let share = min(bounds.rate * model.mean * stretch, Self.largestShare)
+        // Twice as long after a change, and less so with each silence.
+        let caution = 2 - Double(scheduleCount) / Double(UInt8.max)
+        let factor = Exponential.exp(Double(margin) + pool.margin) * caution
         var seconds = model.quantile(share) * factor
         limit = model.isOwn ? .data : .prior
-        let least = max(1.5 * Double(interval), hiding(Double(interval)))
+        // After a while the silences themselves show what the schedule hides.
+        let hidden = scheduleCount < .max ? hiding(Double(interval)) : 0
+        let least = max(1.5 * usualSilence, hidden)
         if seconds < least {
             seconds = least
             limit = .prior
@@ -176,7 +199,7 @@ struct SilenceRecord: Sendable {
             limit = .ceiling
         }
         exitTime = TimeInterval(nanoseconds: Int64(seconds * 1e9))
-        expectedRate = Float(model.share(longerThan: seconds / factor) / model.mean)
+        expectedRate = Float(model.share(longerThan: seconds / factor) / (model.mean * stretch))
     }
 
     /// At most one silence in fifty is longer than the exit time, however many exits are allowed.

@@ -105,7 +105,7 @@ struct PresenceLearningTests {
     @Test("A bound that is harder to keep makes a longer exit time")
     func order() throws {
         var times: [Double] = []
-        for rate in ["10/hour", "1/hour", "1/day", "1/week", "1/month"] {
+        for rate in ["1/day", "1/week", "1/month"] {
             var probe = PresenceProbe(try settings(rate))
             var beacons = [Advertiser(interval: 1000, loss: 0.3, seed: 4)]
             hear(&beacons, until: 3_600_000, &probe)
@@ -115,7 +115,7 @@ struct PresenceLearningTests {
             #expect(insight.limit == .data || insight.limit == .prior, "\(rate): \(insight.limit)")
         }
         #expect(times == times.sorted() && Set(times).count == times.count, "\(times)")
-        #expect(times[0] > 3 && times[4] < 120, "\(times)")
+        #expect(times[0] > 3 && times[2] < 120, "\(times)")
     }
 
     @Test("A return soon after an exit makes the next exit time longer; one after a long absence does not")

@@ -81,7 +81,9 @@ struct PresenceModelTests {
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray sighting")
                 case .regionEnter: #expect(inside.insert(event.name).inserted, "\(context): second region enter")
                 case .regionExit: #expect(inside.remove(event.name) != nil, "\(context): region exit without enter")
-                case .adapter, .gap, .regionUnknown, .regionKnown, .proximity, .ranging, .clone:
+                case .proximity:
+                    #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray proximity")
+                case .adapter, .gap, .regionUnknown, .regionKnown, .ranging, .clone:
                     Issue.record("\(context): not presence")
                 }
             }

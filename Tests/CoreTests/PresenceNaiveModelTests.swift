@@ -17,6 +17,7 @@ final class NaivePresence {
         var unreported: [Int8?] = []
         var strengths: [Int8] = []
         var claimedPower: Int8?
+        var proximity = Proximity.unknown
         var arrival = 0
 
         init(_ sighting: Sighting, silentFrom: Int64) {
@@ -139,6 +140,11 @@ final class NaivePresence {
         beacon.arrival = arrivals
         beacon.unreported.append(sighting.rssi)
         if let rssi = sighting.rssi { beacon.strengths.append(rssi) }
+        let change = event(.proximity, beacon)
+        if change.proximity != beacon.proximity {
+            if beacon.isPresent, beacon.proximity != .unknown { events.append(change) }
+            beacon.proximity = change.proximity
+        }
         if beacon.isPresent {
             if now - beacon.reportedAt >= world.settings.reportInterval.nanoseconds { report(.sighting, beacon) }
         } else if beacon.unreported.count >= enterCount(beacon.identity) {
@@ -188,6 +194,20 @@ final class NaivePresence {
         return event
     }
 
+    // MARK: Distance
+
+    private static func proximity(_ metres: Float, before: Proximity) -> Proximity {
+        func band(_ metres: Float) -> Proximity { metres <= 0.5 ? .immediate : metres <= 3 ? .near : .far }
+        // Nearer only with a quarter to spare, farther too.
+        switch (before, band(metres)) {
+        case (.far, .near), (.far, .immediate), (.near, .immediate):
+            return band(metres * 1.25) == before ? before : band(metres)
+        case (.immediate, .near), (.immediate, .far), (.near, .far):
+            return band(metres * 0.8) == before ? before : band(metres)
+        default: return band(metres)
+        }
+    }
+
     // MARK: Reports
 
     private func report(_ kind: Event.Kind, _ beacon: Beacon) {
@@ -216,7 +236,7 @@ final class NaivePresence {
         if let power = event.measuredPower, let strength = event.signal.filtered {
             let exponent = rule?.pathLossExponent ?? world.settings.pathLossExponent
             event.accuracy = Float(min(pow(10, (Double(power) - Double(strength)) / (10 * exponent)), 1000))
-            event.proximity = event.accuracy <= 0.5 ? .immediate : event.accuracy <= 3 ? .near : .far
+            event.proximity = Self.proximity(event.accuracy, before: beacon.proximity)
         }
         return event
     }

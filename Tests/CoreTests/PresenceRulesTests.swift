@@ -7,7 +7,9 @@ import Testing
 /// An engine with a log of what came out of it. Times are in milliseconds.
 struct PresenceProbe: ~Copyable {
     var engine: PresenceEngine
+    /// Everything but `proximity`.
     private(set) var events: [Event] = []
+    private(set) var proximities: [Event] = []
 
     init(_ settings: PresenceSettings = enteringAtOnce(), beacons: [BeaconRule] = [], regions: [RegionRule] = []) {
         engine = PresenceEngine(settings: settings, beacons: beacons, regions: regions)
@@ -21,14 +23,14 @@ struct PresenceProbe: ~Copyable {
             time: .milliseconds(time), identity: Self.identity(number),
             address: .init(value: address, kind: .randomDevice), rssi: rssi, measuredPower: power,
             adapter: Name(rawValue: adapter))
-        events += engine.take(.sighting(sighting))
+        note(engine.take(.sighting(sighting)))
     }
 
     mutating func radio(_ adapter: UInt16, _ activity: RadioActivity, at time: Int64) {
-        events += engine.take(.radio(Name(rawValue: adapter), activity, time * 1_000_000))
+        note(engine.take(.radio(Name(rawValue: adapter), activity, time * 1_000_000)))
     }
 
-    mutating func tick(_ time: Int64) { events += engine.take(.tick(time * 1_000_000)) }
+    mutating func tick(_ time: Int64) { note(engine.take(.tick(time * 1_000_000))) }
 
     mutating func reconfigure(
         _ settings: PresenceSettings = enteringAtOnce(), beacons: [BeaconRule] = [], regions: [RegionRule] = [],
@@ -38,7 +40,11 @@ struct PresenceProbe: ~Copyable {
         engine.reconfigure(settings: settings, beacons: beacons, regions: regions, at: .milliseconds(time)) {
             emitted.append(copy $0)
         }
-        events += emitted
+        note(emitted)
+    }
+
+    private mutating func note(_ new: [Event]) {
+        for event in new { if event.kind == .proximity { proximities.append(event) } else { events.append(event) } }
     }
 
     func insight(_ number: UInt8) -> BeaconInsight? { engine.insight(of: Self.identity(number)) }
@@ -47,7 +53,7 @@ struct PresenceProbe: ~Copyable {
 
     /// `enter 1 at 0`, without sightings.
     var transitions: [String] {
-        events.filter { $0.kind != .sighting }.map { event in
+        events.filter(\.isTransition).map { event in
             let subject = event.identity.map { "\($0[2])" } ?? "region \(event.name.rawValue)"
             let reason = event.kind == .exit || event.kind == .regionExit ? " \(event.exitReason.word)" : ""
             return "\(event.kind.word) \(subject) at \(event.time.nanoseconds / 1_000_000)\(reason)"

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import BeaconModel
+
+/// How near the beacons are.
+extension PresenceEngine {
+    /// Whether nobody can say if a region is occupied, because every radio was blind for too long.
+    public func isUnknown(region: Name) -> Bool { regions.isUnknown(region) }
+
+    /// Has the next ranging come at the end of the interval in which a beacon was heard. The intervals follow the clock of
+    /// decisions, so that they do not depend on who was heard first.
+    mutating func scheduleRanging() {
+        guard nextRanging == .distantFuture else { return }
+        let interval = settings.rangingInterval.nanoseconds
+        let (past, rest) = now.nanoseconds.quotientAndRemainder(dividingBy: interval)
+        let index = rest < 0 ? past : past + 1
+        nextRanging = .zero + TimeInterval(nanoseconds: index.multipliedReportingOverflow(by: interval).partialValue)
+        if nextRanging < now { nextRanging = now }
+    }
+
+    /// Lists the beacons inside each region that ranges, nearest first, unknown distances last.
+    mutating func range(_ emit: (borrowing Event) -> Void) {
+        nextRanging = .distantFuture
+        ranked.removeAll(keepingCapacity: true)
+        for index in table.beacons.indices where table.beacons[index].isRanged && table.beacons[index].isInside {
+            let event = event(.ranging, Int32(index))
+            let distance = event.accuracy < 0 ? Float.infinity : event.accuracy
+            regions.forEachRanged(table.beacons[index].identity) { ranked.append(($0, distance, Int32(index))) }
+        }
+        ranked.sort { $0 < $1 }
+        var rank: UInt32 = 0
+        var region = -1
+        for entry in ranked {
+            rank = entry.region == region ? rank + 1 : 1
+            region = entry.region
+            var event = event(.ranging, entry.place)
+            let tally = table.beacons[Int(entry.place)].ranging
+            event.signal.count = tally.count
+            event.signal.minimum = tally.minimum
+            event.signal.maximum = tally.maximum
+            event.region = regions.name(region)
+            event.insideCount = regions.insideCount(region)
+            event.rank = rank
+            emit(event)
+        }
+        for entry in ranked { table.beacons[Int(entry.place)].ranging = RangingTally() }
+    }
+
+    /// Says so when a present beacon has come nearer or gone farther.
+    mutating func followProximity(_ place: Int32, _ emit: (borrowing Event) -> Void) {
+        let event = event(.proximity, place)
+        let before = table.beacons[Int(place)].proximity
+        guard event.proximity != before else { return }
+        table.beacons[Int(place)].proximity = event.proximity
+        if table.beacons[Int(place)].isInside, before != .unknown { emit(event) }
+    }
+}
