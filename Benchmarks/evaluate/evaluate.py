@@ -142,7 +142,7 @@ def draw(folder, name, title, bounds, fixed):
 
 def simulate(report, pool, beacond, options, draw_into):
     settings = {name: {"false_exits": name} for name in (BOUNDS if options.quick else CURVE)}
-    days = options.days or (0.6 if options.quick else 20)
+    days = options.days or (0.8 if options.quick else 20)
     jobs = [(place, beacond, settings, days, options.seed) for place, recipe in enumerate(worlds.RECIPES)
             if not options.worlds or options.worlds in recipe.name]
     report.say(f"{days:g} beacon-days a world, seed {options.seed}.")

@@ -55,12 +55,16 @@ def radio_lines(world):
 
         yield line(0, window_ms=radio.window * 1e3, interval_ms=radio.interval * 1e3)
         for time, listens in radio.bursts(world.end):
-            if time < world.end:
+            if time < world.end and not fails(radio, time):
                 yield line(time, listening=int(listens))
         for begin, stop in radio.failures:
             yield line(begin, listening=None)
             if stop < world.end:
-                yield line(stop, listening=1)
+                yield line(stop, listening=int(radio.is_on(stop)))
+
+
+def fails(radio, time):
+    return any(begin <= time < stop for begin, stop in radio.failures)
 
 
 class Beacond:

@@ -13,7 +13,7 @@ import numpy as np
 # A packet of an iBeacon with flags: 46 octets of 8 us each on LE 1M.
 AIR_TIME = 368e-6
 LONGEST_DELAY = 0.010
-BEACONS = 12
+BEACONS = 6
 SHADOW = 30.0
 
 
@@ -40,6 +40,10 @@ class Radio:
         cycle = np.floor(since / self.interval)
         inside = since - cycle * self.interval + AIR_TIME < self.window
         return inside & (np.mod(cycle, 3) == channel) & listens & ~within(times, self.failures)
+
+    def is_on(self, time):
+        """Whether the schedule lets it listen."""
+        return self.burst is None or (time - self.burst_phase) % sum(self.burst) < self.burst[0]
 
     def bursts(self, end):
         """Moments at which listening begins and ends, as (time, listens)."""
@@ -184,7 +188,7 @@ class Recipe:
         return Track(stays, times[order], numbers[order], strengths)
 
     def _stays(self, rng, end):
-        mean = self.stay or min(max(end / 4, 3600.0), 6 * 3600.0)
+        mean = self.stay or min(max(end / 4, 2400.0), 6 * 3600.0)
         stays, time = [], rng.uniform(0, 30)
         while time < end:
             departure = time + self.fade + rng.uniform(0.5, 1.5) * mean
@@ -225,8 +229,9 @@ RECIPES = [
         "intervals that beat with 300 ms",
         intervals=(0.295, 0.3, 0.595, 0.6, 0.895, 0.9, 1.195, 1.2),
         radios=(duty(0.03, 0.3),),
+        beacons=8,
     ),
-    Recipe("radio blind for 10 min", failures=(2.5 * 3600, 600.0)),
+    Recipe("radio blind for 10 min", failures=(2 * 3600, 600.0)),
     Recipe(
         "silences as in iTAG",
         silences=lambda rng, end: spans(rng, end, 3600 * ITAG_HOURS / 128, lambda: silence_as_in_itag(rng)),
