@@ -36,7 +36,7 @@ public struct PresenceSettings: Sendable {
     public var pathLossExponent = 2.0
     /// The strength at 1 m in place of an implausible one, dBm: what most iBeacons are shipped with.
     public var assumedMeasuredPower: Int8 = -59
-    /// Beacons that are tracked at a time, 1 to 1,000,000; about 300 bytes each.
+    /// Beacons that are tracked at a time, 1 to 1,000,000; about 400 bytes each.
     public var maximumBeacons = 10_000
 
     public init() {}

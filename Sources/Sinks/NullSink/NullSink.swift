@@ -10,7 +10,7 @@ public struct NullSink: ~Copyable, Sink {
         kind: "null", summary: "Counts events and forgets them.", section: Section([]))
 
     private let context: SinkContext
-    private var counts = [UInt64](repeating: 0, count: Event.Kind.allCases.count)
+    private var counts = [UInt64](repeating: 0, count: Int(UInt8.max) + 1)
 
     public init(_ configuration: Values, context: SinkContext) throws(SinkError) {
         self.context = context
