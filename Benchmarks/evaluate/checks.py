@@ -58,9 +58,10 @@ def failing_radio(job):
 def same_world(job):
     """A continuous and a 10 s-in-60 s run of one world see the same absences.
 
-    Gives (absences that both must see, those that one did not, exits without an absence).
+    `longest` is the longest exit time that the settings allow, seconds. Gives (absences that both must see, those that
+    one did not, exits without an absence, how long an absence must be).
     """
-    beacond, presence, beacon_days, seed = job
+    beacond, presence, longest, beacon_days, seed = job
     on, off = 10, 50
     recipe = worlds.Recipe("same world", absence=(20.0, 3600.0), stay=3600.0)
     runs = []
@@ -71,16 +72,10 @@ def same_world(job):
         events = beacond.replay(path, presence, name=f"same-{os.getpid()}")
         os.remove(path)
         enters, exits, _ = recording.transitions(events, len(world.tracks))
-        times = {}
-        for event in events:
-            if event["event"] == "exit":
-                times.setdefault(event["irk_id"], []).append((event["t"], event["exit_time"]))
-        longest = max((time for each in times.values() for _, time in each), default=0)
-        runs.append((world, enters, exits, longest))
-    continuous, burst = runs[0][3], runs[1][3]
-    needed = continuous + math.ceil(burst / on) * (on + off) + off
+        runs.append((world, enters, exits))
+    needed = longest + math.ceil(longest / on) * (on + off) + off
     due = unseen = unfounded = 0
-    for world, enters, exits, _ in runs:
+    for world, enters, exits in runs:
         for number, track in enumerate(world.tracks):
             unfounded += measure.score(track, enters[number], exits[number], world.end).false_exits
     for number, track in enumerate(runs[0][0].tracks):
@@ -90,5 +85,5 @@ def same_world(job):
             due += 1
             unseen += any(
                 not any(stay.departure <= moment <= following.arrival for moment in exits[number])
-                for _, _, exits, _ in runs)
+                for _, _, exits in runs)
     return due, unseen, unfounded, needed
