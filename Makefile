@@ -37,7 +37,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
 .PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
-	check-linkage check-allocations check-budgets check-captures bench fuzz sanitize reference \
+	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
 help: ## What can be made
@@ -103,6 +103,11 @@ bench: release ## How fast it is, beside others; QUICK=1 within two minutes, WRI
 	@.ci/venv bench
 	set -e; for part in $(PARTS); do \
 		$(BENCHMARKS)/$$part.py --beacond $(RELEASE) $(if $(QUICK),--quick) $(if $(WRITE),--write docs/performance.md); done
+
+evaluate: release ## How right presence is: worlds with known truth, and the data in DATA=; QUICK=1, WRITE=1 into docs
+	@.ci/venv evaluate
+	.cache/venv-evaluate/bin/python $(BENCHMARKS)/evaluate/evaluate.py --beacond $(RELEASE) $(if $(QUICK),--quick) \
+		$(if $(filter command line,$(origin DATA)),--data $(DATA)) $(if $(WRITE),--write docs)
 
 check-captures: release ## Captures against tshark, report by report; DATA=folder
 	$(HARNESS)/compare_capture.py --beacond $(RELEASE) $(DATA)

@@ -15,6 +15,9 @@ public struct ReplaySummary: Sendable {
     public var packetCount: UInt64 = 0
     public var reportCount: UInt64 = 0
     public var malformed = MalformedCounts()
+    /// Lines of a recording of sightings; nil for a capture.
+    public var lineCount: UInt64?
+    public var sightingCount: UInt64 = 0
     /// Different beacons that entered; nil when presence was not asked.
     public var beaconCount: UInt64?
     public var eventCount: UInt64?
@@ -28,21 +31,32 @@ public struct ReplaySummary: Sendable {
     public init() {}
 }
 
-/// A capture at full speed through the road, on the capture's own clock.
+/// A capture, or a recording of sightings, at full speed through the road, on its own clock.
 public final class Replay {
+    /// What is read.
+    public enum Input: Sendable {
+        /// HCI packets: a btsnoop file.
+        case capture(path: String)
+        /// One JSON object a line, as `docs/presence.md` has them.
+        case recording(path: String)
+
+        /// A file by its name: JSON lines end in `.jsonl`.
+        public init(path: String) {
+            self = path.hasSuffix(".jsonl") ? .recording(path: path) : .capture(path: path)
+        }
+    }
+
     private let configuration: AgentConfiguration
     private let decoder: FrameDecoder
     private let names: NameTable
-    private let path: String
-    private let adapter: Name
+    private let input: Input
     private let timeline = Timeline(origin: .capture)
 
-    public init(_ configuration: AgentConfiguration, names: NameTable, path: String) {
+    public init(_ configuration: AgentConfiguration, names: NameTable, input: Input) {
         self.configuration = configuration
         decoder = configuration.decoder
         self.names = names
-        self.path = path
-        adapter = names.intern(SourceSpecification.capture(path: path).adapterName)
+        self.input = input
     }
 
     /// Hands each event to `body`, stamped with the capture's time, until `body` returns false.
@@ -64,27 +78,49 @@ public final class Replay {
             if event.kind == .enter, let identity = event.identity { beacons.insert(identity) }
             wantsMore = body(event) && wantsMore
         }
-        do {
-            var reader = try CaptureReader(path: path)
-            while wantsMore {
-                let found = try reader.next { _, time, packet in
-                    // A clock that was set back while it recorded: time never runs backwards.
-                    last = max(last, time)
-                    if everySighting {
-                        road.sightings(in: packet, at: last, from: adapter) { emit(Self.event($0)) }
-                    } else {
-                        road.receive(packet, at: last, from: adapter) { emit($0) }
+        func failed(_ text: String) throws(AgentError) {
+            guard road.packetCount > 0 || summary.lineCount ?? 0 > 0 else { throw .input(text) }
+            summary.failure = text
+        }
+        switch input {
+        case .capture(let path):
+            let adapter = names.intern(SourceSpecification.capture(path: path).adapterName)
+            do throws(CaptureReader.CaptureError) {
+                var reader = try CaptureReader(path: path)
+                while wantsMore {
+                    let found = try reader.next { _, time, packet in
+                        // A clock that was set back while it recorded: time never runs backwards.
+                        last = max(last, time)
+                        if everySighting {
+                            road.sightings(in: packet, at: last, from: adapter) { emit(Self.event($0)) }
+                        } else {
+                            road.receive(packet, at: last, from: adapter) { emit($0) }
+                        }
+                    }
+                    if !found { break }
+                }
+                summary.endedEarly = reader.endedEarly
+            } catch { try failed(error.description) }
+        case .recording(let path):
+            do throws(RecordingError) {
+                var recording = try Recording(path: path, formats: decoder.catalog, names: names)
+                while wantsMore, let line = try recording.next() {
+                    summary.lineCount = recording.lineCount
+                    switch line.content {
+                    case .sighting(let sighting) where everySighting:
+                        summary.sightingCount += 1
+                        emit(Self.event(sighting))
+                    case .sighting(let sighting): road.observe(sighting) { emit($0) }
+                    case .radio(let name, let activity): road.radio(name, activity, at: line.time) { emit($0) }
+                    case .moment: road.tick(line.time) { emit($0) }
                     }
                 }
-                if !found { break }
-            }
-            summary.endedEarly = reader.endedEarly
-        } catch {
-            guard road.packetCount > 0 else { throw .input(error.description) }
-            summary.failure = error.description
+                summary.lineCount = recording.lineCount
+            } catch { try failed(error.description) }
         }
         summary.packetCount = road.packetCount
         summary.reportCount = road.reportCount
+        summary.sightingCount += road.sightingCount
         summary.malformed = road.malformed
         summary.beaconCount = everySighting ? nil : UInt64(beacons.count)
         summary.eventCount = events

@@ -48,6 +48,12 @@ public struct Road: ~Copyable {
         }
     }
 
+    /// Takes a sighting that no packet of ours brought.
+    public mutating func observe(_ sighting: Sighting, emit: (borrowing Event) -> Void) {
+        sightingCount += 1
+        presence.observe(sighting, emit: emit)
+    }
+
     /// The rooms as parameters of their own: so the compiler sees that they do not overlap, and checks nothing while it
     /// runs.
     private static func walk(

@@ -9,6 +9,9 @@ public struct EventEncoder: Sendable {
 
     private let gateway: String
     private let vocabulary: Vocabulary
+    /// Whether each event says its moment on the clock of decisions, too: `t`, in seconds, as a replay of a recording
+    /// that counts them so.
+    public var writesMoment = false
 
     public init(gateway: String, vocabulary: Vocabulary) {
         self.gateway = gateway
@@ -21,6 +24,10 @@ public struct EventEncoder: Sendable {
         writer.beginObject()
         writer.key("event")
         writer.string(event.kind.word)
+        if writesMoment {
+            writer.key("t")
+            writer.decimal((event.time - .zero).seconds, decimals: 6)
+        }
         writeTime(event, &writer)
         writeBody(event, &writer)
         if delivery.sequence > 0 {

@@ -9,17 +9,21 @@ import LinuxIO
 import Scanner
 import SinkKit
 
-/// `beacond replay`: a capture as fast as it can be read, on its own clock.
+/// `beacond replay`: a capture or a recording of sightings as fast as it can be read, on its own clock.
 enum ReplayCommand {
     static let command = Command(
         name: "replay", operands: "FILE", operandCount: 1...1,
-        summary: "Reads a btsnoop capture at full speed and prints what beacond makes of it.",
+        summary: "Reads a capture or a recording at full speed and prints what beacond makes of it.",
         options: [
             Option("--emit", "WHAT", "reports, sightings or events (default), as JSON lines on standard output"),
             Option("--config", "FILE", "formats, beacons, regions and presence settings; the sinks in it are not used"),
             Option("--sink", "KIND", "gives the events to a sink of this kind instead of printing them"),
         ],
         details: """
+            FILE is a btsnoop capture; or, when its name ends in .jsonl, JSON lines of sightings, of
+            what the radios do, and of the time, in order of "t", in seconds. docs/presence.md has
+            their keys. Events then say their "t", too.
+
             reports: every advertising report, with the frames found in it.
             sightings: every advertisement of a beacon.
             events: what a sink would get: sightings at the report interval, enter, exit, regions.
@@ -49,18 +53,22 @@ enum ReplayCommand {
             sink = try ConfigurationLoading.sink(kind)
         }
         let path = arguments.operands[0]
+        let input = Replay.Input(path: path)
+        if case .recording = input, emission == .reports {
+            throw arguments.usage("--emit reports needs a capture; a recording of sightings has none")
+        }
         let beginning = Clock.now
         let summary: ReplaySummary
         switch emission {
         case .reports: summary = try emitReports(path, decoder)
         case .sightings, .events:
-            let replay = Replay(configuration, names: names, path: path)
+            let replay = Replay(configuration, names: names, input: input)
             if let sink {
                 summary = try perform { () throws(AgentError) in
                     try replay.run(into: sink, registry: builtinSinks, version: Main.version, log: Log(level: .notice))
                 }
             } else {
-                summary = try print(replay, everySighting: emission == .sightings, decoder, names)
+                summary = try print(replay, input, everySighting: emission == .sightings, decoder, names)
             }
         }
         report(summary, Clock.now - beginning)
@@ -78,9 +86,10 @@ enum ReplayCommand {
 
     /// Events as JSON lines on standard output.
     private static func print(
-        _ replay: Replay, everySighting: Bool, _ decoder: FrameDecoder, _ names: NameTable
+        _ replay: Replay, _ input: Replay.Input, everySighting: Bool, _ decoder: FrameDecoder, _ names: NameTable
     ) throws(CommandError) -> ReplaySummary {
-        let encoder = EventEncoder(gateway: "replay", vocabulary: Vocabulary(formats: decoder.catalog, names: names))
+        var encoder = EventEncoder(gateway: "replay", vocabulary: Vocabulary(formats: decoder.catalog, names: names))
+        if case .recording = input { encoder.writesMoment = true }
         var output = StandardOutput()
         var failure: CommandError?
         let summary = try perform { () throws(AgentError) in
@@ -143,10 +152,15 @@ enum ReplayCommand {
     }
 
     private static func report(_ summary: ReplaySummary, _ elapsed: TimeInterval) {
-        var lines: [(String, String)] = [
-            ("packets", "\(summary.packetCount)"), ("reports", "\(summary.reportCount)"),
-            ("malformed", "\(summary.malformed.total)"),
-        ]
+        var lines: [(String, String)] =
+            if let count = summary.lineCount {
+                [("lines", "\(count)"), ("sightings", "\(summary.sightingCount)")]
+            } else {
+                [
+                    ("packets", "\(summary.packetCount)"), ("reports", "\(summary.reportCount)"),
+                    ("malformed", "\(summary.malformed.total)"),
+                ]
+            }
         for reason in MalformedReason.allCases where summary.malformed[reason] > 0 {
             lines.append(("malformed_\(reason.word)", "\(summary.malformed[reason])"))
         }
@@ -156,7 +170,8 @@ enum ReplayCommand {
         var writer = JSONWriter()
         writer.decimal(elapsed.seconds, decimals: 3)
         lines.append(("seconds", writer.text))
-        lines.append(("packets_per_second", "\(Int(Double(summary.packetCount) / max(elapsed.seconds, 1e-9)))"))
+        let rate = Int(Double(summary.lineCount ?? summary.packetCount) / max(elapsed.seconds, 1e-9))
+        lines.append((summary.lineCount == nil ? "packets_per_second" : "lines_per_second", "\(rate)"))
         if summary.endedEarly { lines.append(("note", "the capture ends in the middle of a record")) }
         if let failure = summary.failure { lines.append(("error", failure)) }
         let width = lines.map(\.0.count).max() ?? 0
