@@ -36,8 +36,10 @@ public final class Replay {
     private let path: String
     private let adapter: Name
     private let timeline = Timeline(origin: .capture)
+    private let aliases: [BeaconIdentity: Name]
 
     public init(_ configuration: AgentConfiguration, names: NameTable, path: String) {
+        aliases = Dictionary(configuration.beacons.map { ($0.identity, $0.alias) }) { $1 }
         self.configuration = configuration
         decoder = configuration.decoder
         self.names = names
@@ -71,7 +73,7 @@ public final class Replay {
                     // A clock that was set back while it recorded: time never runs backwards.
                     last = max(last, time)
                     if everySighting {
-                        road.sightings(in: packet, at: last, from: adapter) { emit(Self.event($0)) }
+                        road.sightings(in: packet, at: last, from: adapter) { emit(event($0)) }
                     } else {
                         road.receive(packet, at: last, from: adapter) { emit($0) }
                     }
@@ -124,9 +126,10 @@ public final class Replay {
         return summary
     }
 
-    private static func event(_ sighting: Sighting) -> Event {
+    private func event(_ sighting: Sighting) -> Event {
         var event = Event(kind: .sighting, time: sighting.time)
         event.identity = sighting.identity
+        event.name = aliases[sighting.identity] ?? .none
         event.address = sighting.address
         event.adapter = sighting.adapter
         event.measuredPower = sighting.measuredPower
