@@ -59,7 +59,7 @@ struct RecordedTimeline {
             .sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }.map(\.element)
         // Files that were put together need not be in order.
         timeline.samples.sort { $0.time < $1.time }
-        if badLines > 0 { timeline.notes.append("\(badLines) lines are no events") }
+        if badLines > 0 { timeline.notes.append("lines that are no events: \(badLines)") }
         let isPresent = timeline.decisions.last { $0.kind == .enter || $0.kind == .exit }?.kind == .enter
         timeline.decisions.append(.init(time: range.end, kind: .end, reason: isPresent ? "present" : "away"))
         return timeline

@@ -13,8 +13,8 @@ enum TerminalPrompt {
     /// - Throws: when it was ended with Ctrl-C or Ctrl-D instead. A plain read would not see Ctrl-C, which the loops of
     ///   a command take as a thing to read.
     static func ask(_ question: String) throws(CommandError) -> String {
-        StandardError.print(question)
         let loop = try CommandLoop(duration: nil)
+        StandardError.print(question)
         var line: [UInt8] = []
         var isOver = false
         do {

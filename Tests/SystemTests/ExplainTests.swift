@@ -73,7 +73,9 @@ import Testing
             let found = lines.compactMap { line in
                 line.firstMatch(of: #/^(\d\d:\d\d:\d\d\.\d{3})  (enter|exit) /#).map { "\($0.1) \($0.2)" }
             }
-            #expect(found == expected && !found.isEmpty, "\(presence)")
+            // A replay ends with its last sighting; packets behind it that are none still let an exit become due.
+            #expect(found.starts(with: expected) && !expected.isEmpty, "\(presence): \(found), \(expected)")
+            #expect(found.dropFirst(expected.count).allSatisfy { $0.hasSuffix("exit") }, "\(found)")
         }
     }
 
@@ -98,7 +100,7 @@ import Testing
         #expect(outcome.output.contains("sim0 blind; no radio listens"))
         #expect(outcome.output.contains("12 s (data)"))
         #expect(outcome.output.contains("at most 1 asked, 0.4 expected"))
-        #expect(outcome.output.contains("note: 1 lines are no events"))
+        #expect(outcome.output.contains("note: lines that are no events: 1"))
         let plot = folder.path("keys.svg")
         #expect(try run("keys", path, "--plot", plot).status == 0)
         let shapes = try elements(of: plot)
