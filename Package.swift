@@ -99,7 +99,8 @@ let package = Package(
             "MQTTSinkTests", "BeaconModel", "BeaconFormats", "Configuration", "LinuxIO", "MQTTSink", "SinkKit",
             "SinkTestKit", "TestSupport"),
         tests(
-            "SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Scanner", "TestSupport",
+            "SystemTests", "Agent", "BeaconModel", "BeaconFormats", "HCI", "LinuxIO", "Presence", "Scanner", "SinkKit",
+            "TestSupport",
             "beacond"),
     ]
 )

@@ -160,7 +160,8 @@ extension AgentConfiguration {
                 measuredPower: entry[AgentConfigurationKeys.Beacon.measuredPower].flatMap { Int8(exactly: $0) },
                 enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init),
                 exitTime: entry[AgentConfigurationKeys.Beacon.exitTime],
-                falseExits: entry[AgentConfigurationKeys.Beacon.falseExits].flatMap(FalseExitRate.init))
+                falseExits: entry[AgentConfigurationKeys.Beacon.falseExits].flatMap(FalseExitRate.init),
+                pathLossExponent: entry[AgentConfigurationKeys.Beacon.pathLossExponent])
         }
         beacons = values[keys.beacons].compactMap { entry in
             identities.identity(entry).map { rule($0, entry[AgentConfigurationKeys.Beacon.alias], entry) }

@@ -80,7 +80,7 @@ struct AgentConfigurationKeys: Sendable {
             "average_over", default: Int64(defaults.averageOver), in: 1...16,
             "Values in the moving average of the signal strength.")
         static let pathLossExponent = Key<Double>.number(
-            "path_loss_exponent", default: defaults.pathLossExponent, in: 1...6,
+            "path_loss_exponent", default: defaults.pathLossExponent, in: PathLossFit.plausibleExponents,
             "How fast the signal falls with the distance: 2 in the open, 2.5 to 4 indoors.")
         static let maximumBeacons = Key<Int64>.integer(
             "maximum_beacons", default: Int64(defaults.maximumBeacons), in: 1...100_000,
@@ -100,6 +100,10 @@ struct AgentConfigurationKeys: Sendable {
         static let measuredPower = Key<Int64?>.optionalInteger(
             "measured_power", in: -127...20,
             "Its strength at 1 m in dBm, measured in place, instead of the one in its frames.")
+        static let pathLossExponent = Key<Double?>.optionalNumber(
+            "path_loss_exponent", in: PathLossFit.plausibleExponents,
+            "How fast its signal falls with the distance, instead of that of \"presence\"; beacond calibrate measures both."
+        )
         static let exitTime = Key<TimeInterval?>.optionalDuration(
             "exit_time", in: exitTimes, "Its exit time, instead of that of \"presence\".")
         static let falseExits = Key<String?>.optionalText(
@@ -109,7 +113,8 @@ struct AgentConfigurationKeys: Sendable {
 
         /// What may be different for one beacon.
         static let rules = [
-            measuredPower.declaration, exitTime.declaration, falseExits.declaration, enterCount.declaration,
+            measuredPower.declaration, pathLossExponent.declaration, exitTime.declaration, falseExits.declaration,
+            enterCount.declaration,
         ]
     }
 

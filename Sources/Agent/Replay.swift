@@ -51,8 +51,10 @@ public final class Replay {
     private let names: NameTable
     private let input: Input
     private let timeline = Timeline(origin: .capture)
+    private let aliases: [BeaconIdentity: Name]
 
     public init(_ configuration: AgentConfiguration, names: NameTable, input: Input) {
+        aliases = Dictionary(configuration.beacons.map { ($0.identity, $0.alias) }) { $1 }
         self.configuration = configuration
         decoder = configuration.decoder
         self.names = names
@@ -92,7 +94,7 @@ public final class Replay {
                         // A clock that was set back while it recorded: time never runs backwards.
                         last = max(last, time)
                         if everySighting {
-                            road.sightings(in: packet, at: last, from: adapter) { emit(Self.event($0)) }
+                            road.sightings(in: packet, at: last, from: adapter) { emit(event($0)) }
                         } else {
                             road.receive(packet, at: last, from: adapter) { emit($0) }
                         }
@@ -109,7 +111,7 @@ public final class Replay {
                     switch line.content {
                     case .sighting(let sighting) where everySighting:
                         summary.sightingCount += 1
-                        emit(Self.event(sighting))
+                        emit(event(sighting))
                     case .sighting(let sighting): road.observe(sighting) { emit($0) }
                     case .radio(let name, let activity): road.radio(name, activity, at: line.time) { emit($0) }
                     case .moment: road.tick(line.time) { emit($0) }
@@ -160,9 +162,10 @@ public final class Replay {
         return summary
     }
 
-    private static func event(_ sighting: Sighting) -> Event {
+    private func event(_ sighting: Sighting) -> Event {
         var event = Event(kind: .sighting, time: sighting.time)
         event.identity = sighting.identity
+        event.name = aliases[sighting.identity] ?? .none
         event.address = sighting.address
         event.adapter = sighting.adapter
         event.measuredPower = sighting.measuredPower

@@ -36,8 +36,11 @@ public final class SourceSession {
 
     /// Opens the sources of a configuration. Its presence settings are those of somebody who looks: a beacon shows with
     /// its first advertisement, and twice a second.
+    ///
+    /// - Parameter reportInterval: the least time between two sightings of one beacon; zero for each.
     public init(
-        _ configuration: AgentConfiguration, names: NameTable, _ wish: Wish
+        _ configuration: AgentConfiguration, names: NameTable, reportInterval: TimeInterval = .milliseconds(500),
+        _ wish: Wish
     ) throws(AgentError) {
         self.wish = wish
         locks = try AdapterLocks(configuration.sources)
@@ -51,7 +54,7 @@ public final class SourceSession {
         encoder = EventEncoder(gateway: gateway, vocabulary: vocabulary)
         var eager = configuration
         eager.presence.enterCount = 1
-        eager.presence.reportInterval = .milliseconds(500)
+        eager.presence.reportInterval = reportInterval
         road = Road(eager)
     }
 

@@ -51,6 +51,14 @@ extension Key where Content == Double {
     }
 }
 
+extension Key where Content == Double? {
+    public static func optionalNumber(_ name: String, in range: ClosedRange<Double>, _ summary: String) -> Self {
+        Self(AnyKey(name, .number(range), summary)) {
+            if case .number(let value) = $0 { value } else { nil }
+        }
+    }
+}
+
 extension Key where Content == TimeInterval {
     public static func duration(
         _ name: String, default fallback: TimeInterval, in range: ClosedRange<TimeInterval>, _ summary: String

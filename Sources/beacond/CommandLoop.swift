@@ -10,6 +10,8 @@ final class CommandLoop {
     private let end: MonotonicTime
     private let interval: TimeInterval?
     private var nextTick: MonotonicTime
+    /// Whether somebody ended it before its time.
+    private(set) var wasInterrupted = false
 
     /// - Parameters:
     ///   - duration: nil to go on until it is ended.
@@ -38,7 +40,10 @@ final class CommandLoop {
         }
         do {
             _ = try loop.add(signals.descriptor) { [unowned self] in
-                while signals.take() != nil { finish() }
+                while signals.take() != nil {
+                    wasInterrupted = true
+                    finish()
+                }
             }
             try loop.run(
                 prepare: { min(deadline(), nextTick, isEnding ? .distantFuture : end) },

@@ -12,7 +12,7 @@ enum Main {
         RunCommand.command, ReplayCommand.command, DecodeCommand.command, CheckCommand.command, SampleCommand.command,
         SchemaCommand.command, SinksCommand.command, ScanCommand.command, StateCommand.command, ReloadCommand.command,
         AdaptersCommand.command, DoctorCommand.command, RecordCommand.command, AdvertiseCommand.command,
-        PlanCommand.command,
+        PlanCommand.command, CalibrateCommand.command, ExplainCommand.command,
     ]
 
     static func main() {

@@ -55,117 +55,30 @@ enum ScanCommand {
         let recency = try arguments.interval("--recent") ?? defaultRecency
         let source = arguments["--source"]
         if source == nil, arguments.has("--config") { throw arguments.usage("--config goes with --source") }
-        let connection = try source == nil ? connect(arguments["--socket"]) : nil
+        let events = try LiveEvents(
+            source: source, configuration: arguments["--config"], socket: arguments["--socket"])
         let isTable = !arguments.has("--json") && isatty(STDOUT_FILENO) == 1
         let view = ScanView(
             filter, isTable: isTable, isJSON: arguments.has("--json"),
             table: ScanTable(
-                title: "beacond scan \(source ?? (connection == nil ? "hci:0" : "through the daemon"))",
+                title: "beacond scan \(events.origin)",
                 recency: recency, formats: ConfigurationLoading.builtinFormats))
         let loop = try CommandLoop(duration: duration, tickEvery: redrawInterval)
         defer { view.end() }
-        if let connection {
-            try watch(connection, duration, loop, view)
-        } else {
-            try listen(to: source ?? "hci:0", arguments["--config"], loop, view)
-        }
+        try events.run(for: duration, in: loop, into: view)
         if let failure = view.failure { throw failure }
         return .success
-    }
-
-    /// nil when no daemon runs and none was named.
-    private static func connect(_ path: String?) throws(CommandError) -> ControlConnection? {
-        do { return try ControlConnection(path: path) } catch {
-            if path == nil, case .noDaemon = error { return nil }
-            throw CommandError(error)
-        }
-    }
-
-    /// Shows what the daemon sees.
-    private static func watch(
-        _ connection: ControlConnection, _ duration: TimeInterval, _ loop: CommandLoop, _ view: ScanView
-    ) throws(CommandError) {
-        var failure: ControlConnection.Failure?
-        func ask() throws(ControlConnection.Failure) {
-            try connection.send("watch") { writer in
-                writer.key("duration")
-                // A moment more, so that it is this side that ends first; an hour is the most that one request can have,
-                // and then comes another.
-                writer.string("\(min(duration.milliseconds + 1000, 3_600_000))ms")
-            }
-        }
-        do { try ask() } catch { throw CommandError(error) }
-        do {
-            _ = try loop.loop.add(connection.descriptor) {
-                guard let lines = connection.receive() else {
-                    failure = .lost("the daemon ended")
-                    return loop.stop()
-                }
-                for line in lines {
-                    guard let answer = try? Document(line).root else { continue }
-                    if let reason = answer["error"]?.text {
-                        failure = .refused(reason)
-                        return loop.stop()
-                    }
-                    guard let event = answer["event"] else {
-                        do throws(ControlConnection.Failure) { try ask() } catch {
-                            failure = error
-                            return loop.stop()
-                        }
-                        continue
-                    }
-                    // The event is the last member: its text goes up to the brace of the line.
-                    view.take(Array(line[event.place.offset..<line.count - 1]), event)
-                    if view.failure != nil { return loop.stop() }
-                }
-                view.flush()
-            }
-        } catch { throw CommandError(.failure, error.description) }
-        try loop.run(tick: { view.draw() })
-        if let failure { throw CommandError(failure) }
-    }
-
-    /// Opens the source and shows what comes.
-    private static func listen(
-        to source: String, _ path: String?, _ loop: CommandLoop, _ view: ScanView
-    ) throws(CommandError) {
-        let names = NameTable()
-        var configuration =
-            if let path { try ConfigurationLoading.load(path: path, names: names) } else {
-                try ConfigurationLoading.defaults(names: names)
-            }
-        configuration.sources = [source]
-        let session: SourceSession
-        do throws(AgentError) {
-            session = try SourceSession(
-                configuration, names: names,
-                .events { line in
-                    guard let event = try? Document(line).root else { return }
-                    view.take(line, event)
-                })
-        } catch { throw CommandError(error) }
-        defer { session.stop() }
-        do { try session.start(in: loop.loop) } catch { throw CommandError(.failure, error.description) }
-        try loop.run(
-            deadline: { session.hasEnded || view.failure != nil ? .zero : session.nextDeadline },
-            due: {
-                session.advance()
-                view.flush()
-                if session.hasEnded || view.failure != nil { loop.stop() }
-            }, tick: { view.draw() })
-        if let failure = session.failure { throw CommandError(.noRadio, failure) }
     }
 }
 
 /// Where the events of a scan are shown.
-private final class ScanView {
+private final class ScanView: EventViewer {
     private let filter: ScanFilter
     private let isTable: Bool
     private let isJSON: Bool
     private var table: ScanTable
     private var output = ScanOutput()
     private var isDrawn = false
-    /// The output could not be written.
     private(set) var failure: CommandError?
 
     init(_ filter: ScanFilter, isTable: Bool, isJSON: Bool, table: ScanTable) {
@@ -175,9 +88,6 @@ private final class ScanView {
         self.table = table
     }
 
-    /// - Parameters:
-    ///   - line: the event as JSON.
-    ///   - event: the same, read.
     func take(_ line: [UInt8], _ event: Node) {
         let isOfBeacon = event["format"] != nil
         guard !isOfBeacon || filter.includes(event) else { return }
@@ -190,7 +100,7 @@ private final class ScanView {
         }
     }
 
-    func draw() {
+    func tick() {
         guard isTable else { return }
         let size = Terminal.size(of: STDOUT_FILENO) ?? (columns: 80, rows: 24)
         isDrawn = true
@@ -205,7 +115,7 @@ private final class ScanView {
     func end() {
         flush()
         guard isTable else { return }
-        draw()
+        tick()
         write(Array(ScanTable.ending.utf8))
     }
 

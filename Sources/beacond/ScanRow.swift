@@ -130,9 +130,11 @@ enum TerminalText {
     static func line(_ text: String) -> String { column(text, text.unicodeScalars.count) }
 
     /// A number with one decimal, or without where that says enough.
-    static func number(_ value: Double) -> String {
+    static func number(_ value: Double) -> String { number(value, decimals: value < 10 ? 1 : 0) }
+
+    static func number(_ value: Double, decimals: Int) -> String {
         var writer = JSONWriter()
-        writer.decimal(value, decimals: value < 10 ? 1 : 0)
+        writer.decimal(value, decimals: decimals)
         return writer.text
     }
 

@@ -79,9 +79,10 @@ import Testing
         #expect(beacons[1].identity == (try identity("altbeacon", uuid + "00000007")))
         #expect(beacons[2].identity == (try identity("eddystone-uid", "00112233445566778899aabbccddeeff")))
         #expect(beacons[3].identity == (try identity("eddystone-url", Hexadecimal.text("example.org".utf8))))
-        #expect(beacons[0].measuredPower == -59)
+        #expect(beacons[0].measuredPower == -59 && beacons[0].pathLossExponent == 2.4)
         #expect(beacons[0].exitTime == .seconds(3600))
         #expect(beacons[0].enterCount == 1)
+        #expect(beacons[1].pathLossExponent == nil)
         #expect(beacons[1].measuredPower == nil && beacons[1].exitTime == nil && beacons[1].enterCount == nil)
 
         let regions = configuration.regions

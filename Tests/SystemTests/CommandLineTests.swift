@@ -12,7 +12,7 @@ import Testing
         #expect(overview.status == 0)
         for command in [
             "run", "replay", "decode", "check", "sample", "schema", "sinks", "scan", "state", "reload", "adapters",
-            "doctor", "record", "advertise",
+            "doctor", "record", "advertise", "calibrate", "explain",
         ] {
             #expect(overview.output.contains("\n  \(command) "))
             let help = try Program.run(command, "--help")

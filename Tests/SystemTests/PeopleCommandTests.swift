@@ -299,28 +299,3 @@ import Testing
         #expect(!replay.errors.contains("middle of a record"))
     }
 }
-
-/// A terminal that a test looks at.
-private final class PseudoTerminal {
-    /// For the program's standard output.
-    let program: FileHandle
-    private let test: FileDescriptor
-    private var octets: [UInt8] = []
-
-    init(columns: UInt16, rows: UInt16) throws {
-        var test: Int32 = 0
-        var program: Int32 = 0
-        var size = winsize(ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
-        try #require(unsafe openpty(&test, &program, nil, nil, &size) == 0)
-        _ = fcntl(test, F_SETFL, O_NONBLOCK)
-        self.test = FileDescriptor(owning: test)
-        self.program = FileHandle(fileDescriptor: program, closeOnDealloc: true)
-    }
-
-    /// Everything that was written to it.
-    var text: String {
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while let count = (try? test.read(into: &buffer)) ?? nil, count > 0 { octets += buffer[..<count] }
-        return String(decoding: octets, as: UTF8.self)
-    }
-}
