@@ -175,7 +175,8 @@ private struct CalibrateSession {
         let encoder = EventEncoder(gateway: "", vocabulary: Vocabulary(formats: formats, names: names))
         var writer = JSONWriter()
         do throws(AgentError) {
-            let summary = try Replay(configuration, names: names, input: .capture(path: path)).run(everySighting: true) { event in
+            let summary = try Replay(configuration, names: names, input: .capture(path: path)).run(everySighting: true)
+            { event in
                 writer.reset()
                 encoder.encode(Delivery(role: .sightings, event: copy event), stream: "", into: &writer)
                 if let node = try? Document(writer.bytes).root { collector.take(writer.bytes, node) }
