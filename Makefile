@@ -12,6 +12,9 @@ DATA ?= Tests/Fixtures/captures
 SECONDS ?= 60
 RUNS ?=
 TARGETS ?=
+# How often make test-faults does it.
+KILLS ?= 1000
+DAMAGES ?= 2000
 
 HARNESS := Tests/Harness
 BENCHMARKS := Benchmarks
@@ -32,7 +35,7 @@ SANITIZED := ^(CoreTests|ConfigurationTests|StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills test-faults check lint format \
 	check-linkage check-allocations check-captures bench fuzz sanitize reference \
 	install clean
 
@@ -67,6 +70,9 @@ test-radio: release ## Not part of test yet: beacond with virtual controllers an
 
 test-kills: release ## 20 kills of the broker and a black hole of a minute
 	$(HARNESS)/broker_kills.py --beacond $(RELEASE)
+
+test-faults: packages ## 1,000 kills of the outbox's process and 2,000 damaged databases; KILLS= DAMAGES=
+	BEACOND_KILLS=$(KILLS) BEACOND_CORRUPTIONS=$(DAMAGES) $(SWIFT) test $(FLAGS) --filter 'StoreRecoveryTests/(kills|randomDamage)'
 
 check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
 	$(MAKE) unit-tests STRICT=1
