@@ -151,8 +151,9 @@ extension AgentConfiguration {
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
-        outboxSize = values[AgentConfigurationKeys.outboxSize]
-        outboxAge = values[AgentConfigurationKeys.outboxAge]
+        let outbox = values[AgentConfigurationKeys.outbox]
+        outboxSize = outbox[AgentConfigurationKeys.Outbox.size]
+        outboxAge = outbox[AgentConfigurationKeys.Outbox.age]
         controlSocket = values[AgentConfigurationKeys.controlSocket]
         presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])

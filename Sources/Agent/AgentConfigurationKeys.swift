@@ -25,13 +25,9 @@ struct AgentConfigurationKeys: Sendable {
         ),
         "The directory of the outbox, which keeps transitions until they are delivered; without it the one of the service manager, else memory."
     )
-    static let outboxSize = Key<Int64>.size(
-        "outbox_size", default: 64 << 20, in: (1 << 20)...(16 << 30),
-        "What the outbox may take on the disk; when it is full the oldest transitions go first, and a gap event names them."
-    )
-    static let outboxAge = Key<TimeInterval>.duration(
-        "outbox_age", default: .seconds(30 * 86_400), in: .seconds(60) ... .seconds(3650 * 86_400),
-        "How long a transition waits in the outbox for a sink that does not take it.")
+    static let outbox = Key<Values>.section(
+        "outbox", Section([Outbox.size.declaration, Outbox.age.declaration]),
+        "What the outbox keeps for sinks that do not take it; beyond, the oldest goes first, and a gap event names it.")
     static let controlSocket = Key<String?>.optionalText(
         "control_socket",
         .init(
@@ -50,6 +46,14 @@ struct AgentConfigurationKeys: Sendable {
             "id", wordRule,
             "The gateway's id in topics and events; without it the program takes the adapter's address, else the machine id."
         )
+    }
+
+    enum Outbox {
+        static let size = Key<Int64>.size(
+            "size", default: 64 << 20, in: (1 << 20)...(16 << 30), "The largest size of its database.")
+        static let age = Key<TimeInterval>.duration(
+            "age", default: .seconds(30 * 86_400), in: .seconds(60) ... .seconds(3650 * 86_400),
+            "The longest that a transition waits in it.")
     }
 
     enum Presence {
@@ -171,8 +175,8 @@ struct AgentConfigurationKeys: Sendable {
         return Section(
             [
                 Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
-                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.outboxSize.declaration,
-                Self.outboxAge.declaration, Self.controlSocket.declaration,
+                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.outbox.declaration,
+                Self.controlSocket.declaration,
                 Self.presence.declaration, Self.scan.declaration, formats.declaration,
             ] + devices + [regions.declaration, sinks.declaration],
             checks: [
