@@ -14,6 +14,9 @@ RUNS ?=
 TARGETS ?=
 # The parts of make bench.
 PARTS ?= replay publish steady scale footprint decode
+# How often make test-faults does it.
+KILLS ?= 1000
+DAMAGES ?= 2000
 
 HARNESS := Tests/Harness
 BENCHMARKS := Benchmarks
@@ -36,7 +39,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills test-faults check lint format \
 	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
@@ -71,6 +74,9 @@ test-radio: release ## beacond with virtual controllers, and in a virtual machin
 
 test-kills: release ## 20 kills of the broker and a black hole of a minute
 	$(HARNESS)/broker_kills.py --beacond $(RELEASE)
+
+test-faults: packages ## 1,000 kills of the outbox's process and 2,000 damaged databases; KILLS= DAMAGES=
+	BEACOND_KILLS=$(KILLS) BEACOND_CORRUPTIONS=$(DAMAGES) $(SWIFT) test $(FLAGS) --filter 'StoreRecoveryTests/(kills|randomDamage)'
 
 check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
 	$(MAKE) unit-tests STRICT=1

@@ -121,6 +121,8 @@ public final class Agent {
         do {
             store = try Store(
                 path: Self.stateDirectory(configuration).map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
+                machine: GatewayIdentity.ofMachineID() ?? "",
+                maximumOctets: configuration.outboxSize, maximumAge: configuration.outboxAge,
                 log: { [log] in log($0, $1) })
         } catch { throw .store(error.description) }
         let context = SinkSet.Context(

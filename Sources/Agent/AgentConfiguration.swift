@@ -17,6 +17,10 @@ public struct AgentConfiguration: Sendable {
     public var logLevel: LogLevel
     /// An absolute path; nil keeps the outbox in memory.
     public var stateDirectory: String?
+    /// Octets of the outbox at most.
+    public var outboxSize: Int64
+    /// How long the outbox keeps a transition at most.
+    public var outboxAge: TimeInterval
     /// The path of the control socket; `none` for none, nil for the runtime folder.
     public var controlSocket: String?
     public var presence: PresenceSettings
@@ -147,6 +151,9 @@ extension AgentConfiguration {
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]
+        let outbox = values[AgentConfigurationKeys.outbox]
+        outboxSize = outbox[AgentConfigurationKeys.Outbox.size]
+        outboxAge = outbox[AgentConfigurationKeys.Outbox.age]
         controlSocket = values[AgentConfigurationKeys.controlSocket]
         presence = PresenceSettings(values[AgentConfigurationKeys.presence])
         scan = Scan(values[AgentConfigurationKeys.scan])

@@ -25,6 +25,9 @@ struct AgentConfigurationKeys: Sendable {
         ),
         "The directory of the outbox, which keeps transitions until they are delivered; without it the one of the service manager, else memory."
     )
+    static let outbox = Key<Values>.section(
+        "outbox", Section([Outbox.size.declaration, Outbox.age.declaration]),
+        "What the outbox keeps for sinks that do not take it; beyond, the oldest goes first, and a gap event names it.")
     static let controlSocket = Key<String?>.optionalText(
         "control_socket",
         .init(
@@ -43,6 +46,14 @@ struct AgentConfigurationKeys: Sendable {
             "id", wordRule,
             "The gateway's id in topics and events; without it the program takes the adapter's address, else the machine id."
         )
+    }
+
+    enum Outbox {
+        static let size = Key<Int64>.size(
+            "size", default: 64 << 20, in: (1 << 20)...(16 << 30), "The largest size of its database.")
+        static let age = Key<TimeInterval>.duration(
+            "age", default: .seconds(30 * 86_400), in: .seconds(60) ... .seconds(3650 * 86_400),
+            "The longest that a transition waits in it.")
     }
 
     enum Presence {
@@ -198,7 +209,8 @@ struct AgentConfigurationKeys: Sendable {
         return Section(
             [
                 Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
-                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.controlSocket.declaration,
+                Self.logLevel.declaration, Self.stateDirectory.declaration, Self.outbox.declaration,
+                Self.controlSocket.declaration,
                 Self.presence.declaration, Self.scan.declaration, formats.declaration,
             ] + devices + [regions.declaration, sinks.declaration],
             checks: [

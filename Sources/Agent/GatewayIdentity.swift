@@ -18,10 +18,16 @@ enum GatewayIdentity {
                 return String(decoding: digits, as: UTF8.self).lowercased()
             }
         }
+        guard let machine = ofMachineID() else { return try ofHost() }
+        return String(machine.prefix(12))
+    }
+
+    /// An id made from the machine's, 32 hexadecimal digits; nil when it has none.
+    static func ofMachineID() -> String? {
         guard let text = try? FileDescriptor.contents(of: "/etc/machine-id", limit: 4096),
             let machine = Hexadecimal.octets(String(decoding: text.prefix(32), as: UTF8.self)), machine.count == 16
-        else { return try ofHost() }
-        return Hexadecimal.text(derived(from: machine).prefix(6))
+        else { return nil }
+        return Hexadecimal.text(derived(from: machine))
     }
 
     /// machine-id(5) asks not to show the id itself, but what a keyed function makes of it and a word of the

@@ -43,6 +43,10 @@ final class SinkSet {
             keepsTransitions = keepsTransitions || registration.descriptor.isDurable && context.store != nil
             try worker.start()
         }
+        // Nothing is kept for a sink that is no longer configured.
+        for sink in context.store?.knownSinks ?? [] where !members.contains(where: { $0.worker.name == sink }) {
+            context.store?.forget(sink: sink)
+        }
     }
 
     /// Keeps the sinks whose configuration is the same, ends the others, and starts what is new with the present states.

@@ -66,6 +66,7 @@ import CSQLite
             switch code & 0xFF {
             // Our statements are correct: one that does not fit has met tables that are not ours.
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR: .damaged
+            case SQLITE_FULL: .full
             default: .failed
             }
         let reason = unsafe String(cString: sqlite3_errmsg(handle))

@@ -7,28 +7,37 @@ import LinuxIO
 /// Opens the outbox of a file, whatever is in it.
 enum OutboxFile {
     /// A database that is damaged or from a newer version of the program is renamed to `<path>.damaged-<time>` or
-    /// `<path>.newer-<time>` (milliseconds since 1970), and a new one is made.
+    /// `<path>.newer-<time>` (milliseconds since 1970), and a new one is made; the records of a damaged one that are
+    /// whole go into it.
     static func open(
-        path: String, capacity: Int, vocabulary: Vocabulary, log: (LogLevel, String) -> Void
+        path: String, limits: Outbox.Limits, machine: String, vocabulary: Vocabulary, log: (LogLevel, String) -> Void
     ) throws(StoreError) -> Outbox {
+        let aside: String
+        let trouble: String
+        let isDamaged: Bool
         do throws(StoreError) {
-            return try Outbox(path: path, capacity: capacity, vocabulary: vocabulary)
+            return try Outbox(path: path, limits: limits, machine: machine, vocabulary: vocabulary)
         } catch {
             let word: String
             switch error.cause {
             case .damaged: word = "damaged"
             case .newer: word = "newer"
-            case .failed, .closed: throw cannotOpen(path, error)
+            case .failed, .full, .closed: throw cannotOpen(path, error)
             }
-            let aside = "\(path).\(word)-\(Clock.wall.milliseconds)"
+            aside = "\(path).\(word)-\(Clock.wall.milliseconds)"
             try setAside(path, aside)
-            log(
-                .error,
-                "the outbox \(path) is \(word) (\(error)): it was set aside as \(aside) and a new one was made; "
-                    + "what it held will not be sent")
+            trouble = "the outbox \(path) is \(word) (\(error)): it was set aside as \(aside) and a new one was made"
+            isDamaged = error.cause == .damaged
         }
         do throws(StoreError) {
-            return try Outbox(path: path, capacity: capacity, vocabulary: vocabulary)
+            let outbox = try Outbox(path: path, limits: limits, machine: machine, vocabulary: vocabulary)
+            let saved = isDamaged ? (try? outbox.salvage(path: aside)) ?? 0 : 0
+            log(
+                .error,
+                saved > 0
+                    ? "\(trouble) under a new stream; \(saved) records were whole and go on in it"
+                    : "\(trouble); what it held will not be sent")
+            return outbox
         } catch {
             throw cannotOpen(path, error)
         }

@@ -15,9 +15,12 @@ import Synchronization
 public final class Store: Sendable {
     /// Sizes, apart from the code so that tests can reach them.
     struct Limits: Sendable {
-        /// Sequence numbers that the outbox spans. A record and its row take about 150 octets, so this is about 40 MB
-        /// on disk: three days of a transition a second.
-        var records = 262_144
+        /// Sequence numbers that the outbox spans.
+        var records = Int.max
+        /// Octets that a file holds. A record and its row take about 150, so this is five days of a transition a second.
+        var octets: Int64 = 64 << 20
+        /// How old a record may become.
+        var age = TimeInterval.seconds(30 * 86_400)
         /// Without a file, all of it is memory: about 2.5 MB.
         var recordsInMemory = 16_384
         /// Transitions that wait for the writer: four seconds of a thousand a second while a disk stalls.
@@ -38,6 +41,9 @@ public final class Store: Sendable {
         var last: UInt64
         var sinks: [String: Sink]
         var counters = StoreCounters()
+        /// What the database does not know yet.
+        var remembered: [[UInt8]: [UInt8]?] = [:]
+        var forgotten: [String] = []
         var isClosing = false
         /// Commit without gathering: somebody waits.
         var isFlushing = false
@@ -48,10 +54,13 @@ public final class Store: Sendable {
 
     let log: @Sendable (LogLevel, String) -> Void
     let limits: Limits
+    /// nil in memory.
+    let path: String?
     /// nil once it is closed. Held while the disk works: never lock it on the loop's thread.
     let outbox: Mutex<Outbox?>
     let state: Mutex<State>
     let signal: EventDescriptor
+    private let salvagedAfter: UInt64?
     let committedLast: Atomic<UInt64>
     let lastTurn: Atomic<Int64>
     private let thread: Mutex<Thread?>
@@ -61,25 +70,38 @@ public final class Store: Sendable {
     /// - Parameters:
     ///   - path: the database; it is made where there is none, its folder is not. A damaged one or one of a newer
     ///     version is renamed and a new one is made. nil keeps the outbox in memory, under a new stream each time.
+    ///   - machine: which machine this is, so that copies of one database on two machines never share a stream.
+    ///   - maximumOctets: of the database; beyond, the oldest transitions go first.
+    ///   - maximumAge: beyond which a transition goes, whether every sink had it or not.
     ///   - log: called on the writer's thread and by ``read(after:limit:_:)``.
     public convenience init(
-        path: String?, vocabulary: Vocabulary, log: @escaping @Sendable (LogLevel, String) -> Void
+        path: String?, vocabulary: Vocabulary, machine: String = "", maximumOctets: Int64? = nil,
+        maximumAge: TimeInterval? = nil, log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws(StoreError) {
-        try self.init(path: path, vocabulary: vocabulary, limits: Limits(), log: log)
+        var limits = Limits()
+        if let maximumOctets { limits.octets = maximumOctets }
+        if let maximumAge { limits.age = maximumAge }
+        try self.init(path: path, vocabulary: vocabulary, limits: limits, machine: machine, log: log)
     }
 
     init(
-        path: String?, vocabulary: Vocabulary, limits: Limits, log: @escaping @Sendable (LogLevel, String) -> Void
+        path: String?, vocabulary: Vocabulary, limits: Limits, machine: String = "",
+        log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws(StoreError) {
         let outbox =
             if let path {
-                try OutboxFile.open(path: path, capacity: limits.records, vocabulary: vocabulary, log: log)
+                try OutboxFile.open(
+                    path: path, limits: .init(records: limits.records, octets: limits.octets, age: limits.age),
+                    machine: machine, vocabulary: vocabulary, log: log)
             } else {
-                try Outbox(path: nil, capacity: limits.recordsInMemory, vocabulary: vocabulary)
+                try Outbox(
+                    path: nil, limits: .init(records: limits.recordsInMemory), machine: machine, vocabulary: vocabulary)
             }
         self.log = log
         self.limits = limits
+        self.path = path
         stream = outbox.stream
+        salvagedAfter = outbox.salvagedAfter
         committedLast = Atomic(outbox.last)
         lastTurn = Atomic(Clock.now.nanoseconds)
         var state = State(last: outbox.last, sinks: outbox.cursors.mapValues { Sink(cursor: $0) })
@@ -151,8 +173,8 @@ public final class Store: Sendable {
     /// - Parameter wake: called on the writer's thread, without a lock, after each commit that has something for the
     ///   sink; it must not wait. What was committed before is there to be read at once.
     public func register(sink: String, wake: @escaping @Sendable () -> Void) {
-        let end = lastSequence
-        state.withLock { $0.sinks[sink, default: Sink(cursor: end, isDirty: true)].wake = wake }
+        let start = salvagedAfter ?? lastSequence
+        state.withLock { $0.sinks[sink, default: Sink(cursor: start, isDirty: true)].wake = wake }
     }
 
     /// The last sequence number that a sink has acknowledged; 0 for none, and for a sink that is not known.
@@ -188,6 +210,30 @@ public final class Store: Sendable {
             state.sinks[sink]?.cursor = min(seq, end)
             state.sinks[sink]?.isDirty = true
         }
+    }
+
+    /// Keeps nothing more for a sink that is no longer configured and has ended.
+    public func forget(sink: String) {
+        state.withLock { state in
+            guard state.sinks.removeValue(forKey: sink) != nil else { return }
+            state.forgotten.append(sink)
+        }
+    }
+
+    /// The sinks whose cursors are kept, of this run and of earlier ones.
+    public var knownSinks: [String] { state.withLock { $0.sinks.keys.sorted() } }
+
+    // MARK: Memory of the caller
+
+    /// Keeps a small value by key until it is replaced or, by nil, dropped. It rides along with the next commit, or is
+    /// committed alone within a minute; until then it may be lost. Call it rarely: on change, not per sighting.
+    public func remember(key: [UInt8], value: [UInt8]?) {
+        state.withLock { $0.remembered[key] = .some(value) }
+    }
+
+    /// What was kept by an earlier run and is whole; nothing after the database was set aside. May wait for the disk.
+    public func remembered() -> [(key: [UInt8], value: [UInt8])] {
+        outbox.withLock { outbox in outbox.flatMap { try? $0.remembered() } ?? [] }
     }
 
     // MARK: Health

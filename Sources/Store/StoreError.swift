@@ -9,6 +9,8 @@ public struct StoreError: Error, CustomStringConvertible {
         case newer
         /// The system refused: no such folder, no permission, a full disk, another process.
         case failed
+        /// There is no room on the disk.
+        case full
         /// The store was closed.
         case closed
     }

@@ -8,6 +8,8 @@ import Synchronization
 struct Writer {
     /// The longest sleep: the heartbeat and acknowledgements wait for it.
     private static let turn = TimeInterval.seconds(1)
+    /// How long what is remembered waits for a commit of something else.
+    private static let memoryWait = TimeInterval.seconds(60)
 
     private let store: Store
     private var change = Outbox.Change()
@@ -16,15 +18,20 @@ struct Writer {
     private var groupStart: MonotonicTime?
     /// When to try again after a commit that failed.
     private var retry: MonotonicTime?
+    /// Whether the trouble was logged that goes on.
+    private var isRefused = false
+    private var reserve: SpaceReserve?
     private var dropping = Episode()
     private var expiring = Episode()
 
     init(store: Store) {
         self.store = store
+        reserve = store.path.map { SpaceReserve(path: $0 + ".reserve") }
         change.entries.reserveCapacity(store.limits.queue)
     }
 
     mutating func run() {
+        reserve?.keep(at: Clock.now)
         while true {
             let now = Clock.now
             store.lastTurn.store(now.nanoseconds, ordering: .relaxed)
@@ -53,11 +60,13 @@ struct Writer {
     private mutating func nextCommit(_ state: Store.State, _ now: MonotonicTime) -> MonotonicTime? {
         let hasGroup = !state.queue.isEmpty || !change.entries.isEmpty
         let hasCursors = state.sinks.values.contains(where: \.isDirty)
-        guard hasGroup || hasCursors else { return nil }
+        let hasMemory = !state.remembered.isEmpty
+        guard hasGroup || hasCursors || hasMemory else { return nil }
         if let retry { return retry }
         if hasGroup, state.isFlushing { return now }
         // With a group or alone, no commit for cursors comes sooner than a second after the one before.
         var due = hasCursors ? pacer.lastCommit + Self.turn : .distantFuture
+        if hasMemory { due = min(due, pacer.lastCommit + Self.memoryWait) }
         if hasGroup {
             let start = groupStart ?? now
             groupStart = start
@@ -76,7 +85,14 @@ struct Writer {
             }
         } catch {
             store.state.withLock { $0.counters.failedCommits += 1 }
-            if retry == nil {
+            // A full disk stops deletes too: the room that was kept is for them.
+            if error.cause == .full, reserve?.release() == true {
+                store.log(.error, "the disk is full: the outbox lives on its reserve; make room on the disk")
+                retry = Clock.now
+                return
+            }
+            if !isRefused {
+                isRefused = true
                 store.log(
                     .error,
                     "the outbox cannot be written, transitions wait in memory: \(error); "
@@ -85,8 +101,10 @@ struct Writer {
             retry = Clock.now + Self.turn
             return
         }
-        if retry != nil { store.log(.notice, "the outbox can be written again") }
+        if isRefused { store.log(.notice, "the outbox can be written again") }
+        isRefused = false
         retry = nil
+        reserve?.keep(at: Clock.now)
         groupStart = nil
         pacer.committed(at: Clock.now)
         if !change.entries.isEmpty { store.committedLast.store(change.last, ordering: .releasing) }
@@ -103,6 +121,8 @@ struct Writer {
                 change.last = state.last
             }
             change.cursors = state.sinks.filter(\.value.isDirty).map { ($0.key, $0.value.cursor) }
+            change.remembered = state.remembered
+            change.forgotten = state.forgotten
             // For a sink that comes later nothing is kept: it starts at the end.
             change.acknowledged = state.sinks.values.map(\.cursor).min() ?? change.last
         }
@@ -116,6 +136,10 @@ struct Writer {
             state.counters.committed += count
             state.counters.commits += 1
             state.counters.bytes += UInt64(outcome.octets)
+            for (key, value) in change.remembered where state.remembered[key] == .some(value) {
+                state.remembered[key] = nil
+            }
+            state.forgotten.removeFirst(change.forgotten.count)
             for cursor in change.cursors where state.sinks[cursor.sink]?.cursor == cursor.sequence {
                 state.sinks[cursor.sink]?.isDirty = false
             }

@@ -93,6 +93,11 @@ func events(_ range: ClosedRange<UInt64>) -> [Found] {
     range.map { .event($0, number: UInt32($0)) }
 }
 
+/// How often a test of chance runs: few times in the suite, more when the variable of `make test-faults` says so.
+func runs(_ variable: String, _ few: Int) -> Int {
+    ProcessInfo.processInfo.environment[variable].flatMap(Int.init) ?? few
+}
+
 /// How many things are in a folder; of `/proc/self/fd`, how many descriptors are open.
 func entryCount(of path: String) throws -> Int {
     try FileManager.default.contentsOfDirectory(atPath: path).count

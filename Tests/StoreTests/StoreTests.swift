@@ -57,7 +57,7 @@ import Testing
             }
         }
         #expect(log.all == [])
-        #expect(folder.files == (inMemory ? [] : ["outbox.sqlite"]))
+        #expect(folder.files == (inMemory ? [] : ["outbox.sqlite", "outbox.sqlite.reserve"]))
     }
 
     @Test func streamsAreRandom() async throws {

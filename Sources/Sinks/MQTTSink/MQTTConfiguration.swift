@@ -41,16 +41,17 @@ struct MQTTConfiguration {
 
     static let tls = Key.boolean("tls", default: false, "Encrypt the connection with TLS 1.2 or newer.")
 
-    static let caFile = Key.text(
-        "ca_file", default: "/etc/ssl/certs/ca-certificates.crt", .init(maximumBytes: 4096),
-        "Certificates (PEM) of the authorities that may vouch for the broker.")
+    // The keys of TLS have no place in a sample without TLS.
+    static let caFile = Key.optionalText(
+        "ca_file", .init(maximumBytes: 4096),
+        "Certificates (PEM) of the authorities that may vouch for the broker; those of the machine unless given.")
 
     static let certificateFile = Key.optionalText(
-        "certificate_file", .init(maximumBytes: 4096), example: "\"/etc/beacond/gw1.crt\"",
+        "certificate_file", .init(maximumBytes: 4096),
         "Certificate (PEM) of this gateway, for a broker that asks for one.")
 
     static let keyFile = Key.optionalText(
-        "key_file", .init(maximumBytes: 4096), example: "\"/etc/beacond/gw1.key\"",
+        "key_file", .init(maximumBytes: 4096),
         "Private key (PEM, not encrypted) of `certificate_file`.")
 
     static let alpn = Key.optionalText(
@@ -58,7 +59,7 @@ struct MQTTConfiguration {
         .init(maximumBytes: 255, pattern: "^[!-~]+$", expected: "visible ASCII characters without spaces") { text in
             !text.isEmpty && text.utf8.allSatisfy(isVisible)
         },
-        example: "\"mqtt\"", "Protocol to ask for in the TLS handshake (ALPN), for brokers that share a port.")
+        "Protocol to ask for in the TLS handshake (ALPN), for brokers that share a port.")
 
     static let topicPrefix = Key.text(
         "topic_prefix", default: "beacond",
@@ -111,6 +112,9 @@ struct MQTTConfiguration {
         }
     }
 
+    /// Where Debian keeps the authorities that the machine trusts.
+    private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
+
     /// What TLS needs besides the machine's library.
     struct TLS {
         var caFile: String
@@ -148,7 +152,8 @@ struct MQTTConfiguration {
             let files = values[Self.certificateFile].flatMap { file in
                 values[Self.keyFile].map { (file: file, key: $0) }
             }
-            tls = TLS(caFile: values[Self.caFile], certificate: files, alpn: values[Self.alpn])
+            tls = TLS(
+                caFile: values[Self.caFile] ?? Self.authorities, certificate: files, alpn: values[Self.alpn])
         }
         topicPrefix = values[Self.topicPrefix]
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
