@@ -55,6 +55,7 @@ public final class Agent {
     let encoder: EventEncoder
     var road: Road
     private let store: Store
+    private var memory: PresenceMemory
     let sinks: SinkSet
     let sources: [any PacketSource]
     private let locks: AdapterLocks
@@ -133,14 +134,16 @@ public final class Agent {
         // What the sources begin with.
         parametersInForce = configuration.scan.monitoring.parameters
         road = Road(configuration)
+        memory = PresenceMemory(store, vocabulary.formats)
         health = GatewayHealth(names, at: Clock.now)
     }
 
     /// Runs until it is told to end, its time is over, or every source has ended.
     public func run() throws(AgentError) {
         do {
-            try sinks.start(setup.configuration.sinks.filter(\.isEnabled))
             beginning = Clock.now
+            restorePresence()
+            try change(setup.configuration)
             try control?.start(verbs)
             try startSources()
             end = setup.duration.map { beginning + $0 } ?? .distantFuture
@@ -149,6 +152,7 @@ public final class Agent {
             try loop.run(
                 prepare: {
                     followDemand()
+                    keepPresence()
                     return nextDeadline
                 }, timer: { timerFired() })
         } catch { throw .system(error) }
@@ -164,6 +168,22 @@ public final class Agent {
         guard let given = unsafe getenv("STATE_DIRECTORY") else { return nil }
         // Several directories are separated by colons; the first one is ours.
         return unsafe String(cString: given).split(separator: ":").first.map(String.init)
+    }
+
+    // MARK: Presence and restarts
+
+    /// A capture has a time of its own: what was present in it is not present now.
+    private var remembersPresence: Bool { timeline.origin == .system }
+
+    private func restorePresence() {
+        guard remembersPresence else { return }
+        memory.restore(&road, at: now, wallTime: Clock.wall)
+        changeDemands { demands in road.forEachState(at: now) { demands.follow($0) } }
+    }
+
+    private func keepPresence() {
+        guard remembersPresence else { return }
+        memory.keep(road, at: now) { timeline.wallTime(of: $0) }
     }
 
     // MARK: The loop
@@ -342,6 +362,7 @@ public final class Agent {
             changeDemands { $0.follow(event) }
         }
         for search in searches { search.note(event) }
+        memory.note(event)
         sinks.offer(event)
         control?.offer(event)
     }
@@ -350,6 +371,7 @@ public final class Agent {
         notify.stopping()
         control?.close()
         for source in sources { source.stop() }
+        if remembersPresence { memory.keepAll(road, at: now) { timeline.wallTime(of: $0) } }
         // What happened last should still reach the sinks that read the outbox.
         store.flush(until: Clock.now + Self.flushTime)
         sinks.stop(within: Self.drainTime)

@@ -94,6 +94,23 @@ public struct Road: ~Copyable {
     /// Each present beacon, as the `enter` event that would be right now.
     func forEachPresent(_ body: (borrowing Event) -> Void) { presence.forEachPresent(body) }
 
+    /// What of a configured beacon should survive a restart; nil when there is nothing.
+    func snapshot(of identity: BeaconIdentity, wallTime: (MonotonicTime) -> WallTime) -> [UInt8]? {
+        presence.snapshot(of: identity, wallTime: wallTime)
+    }
+
+    /// The same of every configured beacon.
+    func snapshot(wallTime: (MonotonicTime) -> WallTime, _ body: (BeaconIdentity, [UInt8]) -> Void) {
+        presence.snapshot(wallTime: wallTime, body)
+    }
+
+    /// Takes a beacon back, before anything was heard; false when it is unknown, or the record damaged.
+    mutating func restore(
+        _ identity: BeaconIdentity, _ record: [UInt8], at time: MonotonicTime, wallTime: WallTime
+    ) -> Bool {
+        presence.restore(identity, record, at: time, wallTime: wallTime)
+    }
+
     /// What presence knows of a beacon; nil when it is not tracked.
     public func insight(of identity: BeaconIdentity) -> BeaconInsight? { presence.insight(of: identity) }
 

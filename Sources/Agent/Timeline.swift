@@ -16,22 +16,20 @@ struct Timeline {
 
     var origin: Origin
 
+    /// From the clock of decisions to the world's time at this moment.
+    private var offset: TimeInterval { origin == .system ? Clock.wallOffset : .zero }
+
+    /// The world's time of a moment on the clock of decisions.
+    func wallTime(of time: MonotonicTime) -> WallTime {
+        WallTime(milliseconds: (time + offset).nanoseconds / 1_000_000)
+    }
+
     /// Stamps an event that is about to leave.
     func stamp(_ event: inout Event) {
-        switch origin {
-        case .system:
-            let now = Clock.now
-            let wall = Clock.wall
-            func wallTime(_ time: MonotonicTime) -> WallTime {
-                WallTime(milliseconds: wall.milliseconds - (now - time).milliseconds)
-            }
-            event.wallTime = wallTime(event.time)
-            event.lastSeenWallTime = event.lastSeen.map(wallTime)
-            // Asked for what is kept and sent later; a sighting is worth nothing by then, and this is a system call.
-            event.isClockSynchronized = event.isTransition ? Clock.isSynchronized : true
-        case .capture:
-            event.wallTime = WallTime(milliseconds: event.time.nanoseconds / 1_000_000)
-            event.lastSeenWallTime = event.lastSeen.map { WallTime(milliseconds: $0.nanoseconds / 1_000_000) }
-        }
+        let offset = offset
+        event.wallTime = WallTime(milliseconds: (event.time + offset).nanoseconds / 1_000_000)
+        event.lastSeenWallTime = event.lastSeen.map { WallTime(milliseconds: ($0 + offset).nanoseconds / 1_000_000) }
+        // Asked for what is kept and sent later; a sighting is worth nothing by then, and this is a system call.
+        event.isClockSynchronized = origin == .system && event.isTransition ? Clock.isSynchronized : true
     }
 }

@@ -14,22 +14,33 @@ extension PresenceEngine {
     private static let snapshotVersion: UInt8 = 1
     private static let snapshotLength = 18 + SilenceRecord.encodedLength + 4
 
-    /// Gives the record of each beacon that is present, or of which enough was learned to be worth keeping.
+    /// Gives the record of each configured beacon that is present, or of which enough was learned to be worth keeping.
+    /// Strangers come and go, and there may be thousands of them.
     ///
     /// - Parameter wallTime: the world's time of a moment on the clock of decisions.
     public func snapshot(
         wallTime: (MonotonicTime) -> WallTime, _ body: (BeaconIdentity, [UInt8]) -> Void
     ) {
-        for beacon in table.beacons where beacon.state != .free {
-            guard beacon.isInside || beacon.silences.gapCount >= SilenceRecord.leastCount else { continue }
-            var record: [UInt8] = [Self.snapshotVersion, beacon.isInside ? 1 : 0]
-            record.reserveCapacity(Self.snapshotLength)
-            record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.enteredAt).milliseconds))
-            record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.lastSeen).milliseconds))
-            beacon.silences.encode(into: &record)
-            record.append(littleEndian: Self.check(record[...]))
-            body(beacon.identity, record)
+        for beacon in table.beacons where beacon.state != .free && beacon.standing != .stranger {
+            if let record = Self.record(of: beacon, wallTime) { body(beacon.identity, record) }
         }
+    }
+
+    /// The same for one beacon; nil when there is nothing to keep of it.
+    public func snapshot(of identity: BeaconIdentity, wallTime: (MonotonicTime) -> WallTime) -> [UInt8]? {
+        guard let place = table.place(of: identity), table.beacons[Int(place)].standing != .stranger else { return nil }
+        return Self.record(of: table.beacons[Int(place)], wallTime)
+    }
+
+    private static func record(of beacon: TrackedBeacon, _ wallTime: (MonotonicTime) -> WallTime) -> [UInt8]? {
+        guard beacon.isInside || beacon.silences.gapCount >= SilenceRecord.leastCount else { return nil }
+        var record: [UInt8] = [snapshotVersion, beacon.isInside ? 1 : 0]
+        record.reserveCapacity(snapshotLength)
+        record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.enteredAt).milliseconds))
+        record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.lastSeen).milliseconds))
+        beacon.silences.encode(into: &record)
+        record.append(littleEndian: check(record[...]))
+        return record
     }
 
     /// Takes back the record of a beacon, before anything was heard. What was present is present, without an enter, and
@@ -39,7 +50,7 @@ extension PresenceEngine {
     ///   - record: as ``snapshot(wallTime:_:)`` gave it; one that is damaged or of another version changes nothing.
     ///   - time: now, on the clock of decisions.
     ///   - wallTime: now, in the world's time. If the record claims to be from the future, it is as old as nothing.
-    /// - Returns: whether it was taken.
+    /// - Returns: whether it was taken; that of a stranger is not.
     @discardableResult
     public mutating func restore(
         _ identity: BeaconIdentity, _ record: [UInt8], at time: MonotonicTime, wallTime: WallTime
@@ -52,6 +63,8 @@ extension PresenceEngine {
             let silences = SilenceRecord(decoding: record[18..<end]), table.place(of: identity) == nil,
             table.count < settings.maximumBeacons || rules.names(identity)
         else { return false }
+        let standing = Self.standing(of: identity, rules, regions)
+        guard standing != .stranger else { return false }
         now = max(now, time)
         func moment(at offset: Int) -> MonotonicTime {
             let then = Int64(bitPattern: record.littleEndian(UInt64.self, at: offset))
@@ -65,7 +78,7 @@ extension PresenceEngine {
             adapter: .none)
         var beacon = TrackedBeacon(
             sighting, Hearing(listening: listening, evidence: clock.evidence(at: listening)), rule: rule,
-            standing: Self.standing(of: identity, rules, regions))
+            standing: standing)
         beacon.silences = silences
         beacon.isRanged = isRanged(identity)
         beacon.enteredAt = moment(at: 2)
@@ -81,7 +94,6 @@ extension PresenceEngine {
         }
         presentCount += 1
         timers.set(place, deadline(of: place))
-        if beacon.standing == .stranger { recency.touch(place, in: .present) }
         regions.enter(identity, at: now) { _ in }
         return true
     }

@@ -119,6 +119,45 @@ import Testing
         #expect(missing.errors.contains("nowhere"), "\(missing.errors)")
     }
 
+    /// However it ended: who stayed neither leaves nor enters again, and who left meanwhile is told to have left.
+    @Test(arguments: [SIGKILL, SIGTERM])
+    func presenceSurvivesARestart(signal: Int32) throws {
+        let state = folder.path("state")
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
+        // With a sink that reads the outbox, presence is kept with each transition; without one, within a minute.
+        let broker = try Broker()
+        let config = try configuration(
+            exitTime: "3s",
+            sinks: """
+                { "kind": "stdout" }, { "kind": "mqtt", "config": { "host": "127.0.0.1", "port": \(broker.port) } }
+                """)
+        func run(_ world: String, until isDone: ([String]) throws -> Bool) throws -> [String] {
+            let program = try Program(
+                ["run", "--config", config, "--source", "simulate:\(world)"], environment: ["STATE_DIRECTORY": state])
+            try program.start()
+            func told() throws -> [String] {
+                let lines = try program.outputSoFar().split(separator: "\n", omittingEmptySubsequences: false)
+                return try transitions(lines.dropLast().map(String.init))
+            }
+            #expect(try waits { try isDone(told()) })
+            // The commit of the last transition, at most a second later.
+            Thread.sleep(forTimeInterval: 1.5)
+            let result = try told()
+            kill(program.process.processIdentifier, signal)
+            _ = try program.finish()
+            return result
+        }
+        let world = try String(contentsOfFile: scenario(duration: "60s"), encoding: .utf8)
+        let first = try run(
+            try folder.file("both.json", world.replacing("\"to\": \"3s\"", with: "\"to\": \"50s\""))
+        ) { $0.contains("enter 1") && $0.contains("enter 2") }
+        #expect(first.contains("region_enter site") && !first.contains("exit 2"), "\(first)")
+        let second = try run(
+            try folder.file("one.json", world.replacing("\"from\": \"1s\", \"to\": \"3s\"", with: "\"from\": \"50s\""))
+        ) { $0.contains("exit 2") }
+        #expect(second.filter { !$0.hasPrefix("adapter") && !$0.hasPrefix("health") } == ["exit 2"], "\(second)")
+    }
+
     @Test func aReaderThatGoesAwayEndsItQuietly() throws {
         let source = try scenario(duration: "60s")
         let script =
