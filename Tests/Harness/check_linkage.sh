@@ -61,6 +61,12 @@ else
     echo "no symbol of Foundation"
 fi
 
+# One call of a function of String that takes another string, such as contains or replacing, brings it in.
+if nm --defined-only --format=just-symbols "$binary" | grep -c '12_RegexParser' >/dev/null; then
+    echo "$binary holds the regular expression engine, 2 MB: somebody calls String.contains, replacing or the like" >&2
+    status=1
+fi
+
 size=$(stat --format=%s "$binary")
 budget=$(<"$here/binary_size_budget")
 echo "$size of $budget bytes, before stripping"

@@ -63,8 +63,7 @@ final class MQTTReports {
         unsafe mosquitto_log_callback_set(handle) { _, context, level, text in
             guard level == MOSQ_LOG_ERR, let text = unsafe text.map({ unsafe String(cString: $0) }) else { return }
             // The other lines are told by the codes of the calls.
-            guard text.hasPrefix("OpenSSL Error") || text.hasPrefix("Error: Unable to") || text.contains("certificate")
-            else { return }
+            guard text.hasPrefix("OpenSSL Error") || text.hasPrefix("Error: ") else { return }
             unsafe MQTTReports.of(context)?.note(tlsTrouble: text)
         }
     }
