@@ -58,22 +58,31 @@ extension Span<UInt8> {
         if count >= 8 {
             var offset = 0
             while offset < count {
-                guard isPlainWord(load(UInt64.self, at: Swift.min(offset, count - 8))) else { return false }
+                guard isPlainWord(word(at: Swift.min(offset, count - 8))) else { return false }
                 offset += 8
             }
             return true
         }
-        if count >= 4 {
-            return isPlainWord(UInt64(load(UInt32.self, at: 0)) << 32 | UInt64(load(UInt32.self, at: count - 4)))
-        }
+        if count >= 4 { return isPlainWord(halfWord(at: 0) << 32 | halfWord(at: count - 4)) }
         for index in indices where !isPlainWord(UInt64(self[index]) | 0x2020_2020_2020_2000) { return false }
         return true
     }
 
+    /// Eight octets as a number; in a slice of a known length, of which the compiler makes a single load.
     @inline(__always)
-    private func load<Word: FixedWidthInteger & BitwiseCopyable>(_ type: Word.Type, at offset: Int) -> Word {
-        // Safe: it checks the range, and any octets are a number.
-        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: type)
+    private func word(at offset: Int) -> UInt64 {
+        let octets = extracting(offset..<offset + 8)
+        var word: UInt64 = 0
+        for index in 0..<8 { word |= UInt64(octets[index]) << UInt64(index * 8) }
+        return word
+    }
+
+    @inline(__always)
+    private func halfWord(at offset: Int) -> UInt64 {
+        let octets = extracting(offset..<offset + 4)
+        var word: UInt64 = 0
+        for index in 0..<4 { word |= UInt64(octets[index]) << UInt64(index * 8) }
+        return word
     }
 }
 

@@ -96,7 +96,7 @@ public enum Decimal {
     /// Appends at least `minimumDigits` digits, filled up with zeros; 20 at most.
     public static func append(_ value: UInt64, minimumDigits: Int = 1, to text: inout [UInt8]) {
         text.append(addingCapacity: capacity) {
-            append(value, minimumDigits: min(minimumDigits, capacity), to: &$0)
+            append(value, minimumDigits: max(1, min(minimumDigits, capacity)), to: &$0)
         }
     }
 
