@@ -147,10 +147,17 @@ public final class Replay {
                 queueCapacity: instance.queueCapacity, conflates: false)
             try worker.start()
         } catch { throw .system(error) }
+        // The worker is asked once for a quarter of its queue, because a question takes a lock.
+        let stride = max(1, instance.queueCapacity / 4)
+        var countdown = 0
         var summary = try run { event in
-            while worker.isBehind, !worker.hasEnded { usleep(200) }
+            if countdown == 0 {
+                while worker.isBehind, !worker.hasEnded { usleep(200) }
+                countdown = stride
+            }
+            countdown -= 1
             worker.offer(event)
-            return !worker.hasEnded
+            return countdown > 0 || !worker.hasEnded
         }
         worker.stop(deadline: Clock.now + .seconds(60))
         _ = worker.join()

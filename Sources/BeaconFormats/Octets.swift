@@ -22,8 +22,27 @@ extension Span where Element == UInt8 {
 
     func isEqual(to other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        for index in indices where self[index] != other[index] { return false }
+        guard count >= 8 else {
+            for index in indices where self[index] != other[index] { return false }
+            return true
+        }
+        // Eight at a time, the last ones together with some that were compared before.
+        var offset = 0
+        while offset < count {
+            let place = Swift.min(offset, count - 8)
+            guard word(at: place) == other.word(at: place) else { return false }
+            offset += 8
+        }
         return true
+    }
+
+    /// Eight octets as a number; in a slice of a known length, of which the compiler makes a single load.
+    @inline(__always)
+    private func word(at offset: Int) -> UInt64 {
+        let octets = extracting(offset..<offset + 8)
+        var word: UInt64 = 0
+        for index in 0..<8 { word |= UInt64(octets[index]) << UInt64(index * 8) }
+        return word
     }
 
     /// Whether the octets are text.

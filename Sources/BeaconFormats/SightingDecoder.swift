@@ -40,40 +40,43 @@ public struct SightingDecoder: ~Copyable {
     ) {
         let address = report.address
         guard !address.isAnonymous else {
-            var found = Findings()
-            find(in: data, from: address, &found)
-            return emit(found, nil, report, at: time, from: adapter, body)
+            let (found, second) = find(in: data, from: address)
+            return emit(found, second, nil, report, at: time, from: adapter, body)
         }
-        let place = devices.place(of: address, at: time) { identify(address) }
+        let device = devices.place(of: address, at: time) { identify(address) }
+        let itself = devices[device: device].itself
         let kind = report.isScanResponse ? 1 : 0
-        if !devices[place].isRepeated(data, kind) {
-            var found = Findings()
-            find(in: data, from: address, &found)
-            if found.first == nil, found.payload != nil {
-                let known = devices[place].named ?? devices[place].itself
-                found.first = known ?? (found.standsForDevice ? identity(of: address) : nil)
-            }
-            if let named = found.first { devices[place].named = named }
-            devices[place].remember(data, found, kind)
+        if let place = devices.place(of: data, from: device, kind) {
+            return emit(devices[advertisement: place], nil, itself, report, at: time, from: adapter, body)
         }
-        emit(devices[place].findings[kind], devices[place].itself, report, at: time, from: adapter, body)
+        var (found, second) = find(in: data, from: address)
+        if found.beacon == nil, found.payload != nil {
+            let known = devices[device: device].named ?? itself ?? (found.standsForDevice ? identity(of: address) : nil)
+            found.beacon = known.map { FoundBeacon(identity: $0, power: nil) }
+        }
+        if let beacon = found.beacon { devices[device: device].named = beacon.identity }
+        if second == nil { devices.remember(data, found, from: device, kind) } else { devices.forget(device, kind) }
+        emit(found, second, itself, report, at: time, from: adapter, body)
     }
 
-    private func find(in data: Span<UInt8>, from address: DeviceAddress, _ found: inout Findings) {
+    /// What an advertisement holds, and a second beacon in it, which is rare.
+    private func find(in data: Span<UInt8>, from address: DeviceAddress) -> (Findings, FoundBeacon?) {
+        var found = Findings()
+        var second: FoundBeacon?
         frames.forEachFrame(in: data, from: address) { frame, payload in
             if let identity = frame.identity {
-                if found.first == nil {
-                    found.first = identity
-                    found.firstPower = frame.measuredPower
-                } else if found.second == nil, found.first != identity {
-                    found.second = identity
-                    found.secondPower = frame.measuredPower
+                let beacon = FoundBeacon(identity: identity, power: frame.measuredPower)
+                if found.beacon == nil {
+                    found.beacon = beacon
+                } else if second == nil, found.beacon?.identity != identity {
+                    second = beacon
                 }
             } else if let payload = FramePayload(format: frame.format, payload) {
                 found.payload = payload
                 found.standsForDevice = found.standsForDevice || frame.standsForDevice
             }
         }
+        return (found, second)
     }
 
     private func identity(of address: DeviceAddress) -> BeaconIdentity? {
@@ -81,26 +84,29 @@ public struct SightingDecoder: ~Copyable {
     }
 
     private func emit(
-        _ found: Findings, _ itself: BeaconIdentity?, _ report: borrowing AdvertisingReport, at time: MonotonicTime,
-        from adapter: Name, _ body: (borrowing Sighting) -> Void
+        _ found: Findings, _ second: FoundBeacon?, _ itself: BeaconIdentity?, _ report: borrowing AdvertisingReport,
+        at time: MonotonicTime, from adapter: Name, _ body: (borrowing Sighting) -> Void
     ) {
         func sighting(_ identity: BeaconIdentity, _ power: Int8?) -> Sighting {
             Sighting(
                 time: time, identity: identity, address: report.address, rssi: report.rssi, measuredPower: power,
                 adapter: adapter, payload: found.payload)
         }
-        if let first = found.first { body(sighting(first, found.firstPower)) }
-        if let second = found.second { body(sighting(second, found.secondPower)) }
-        if let itself, itself != found.first { body(sighting(itself, nil)) }
+        if let beacon = found.beacon { body(sighting(beacon.identity, beacon.power)) }
+        if let second { body(sighting(second.identity, second.power)) }
+        if let itself, itself != found.beacon?.identity { body(sighting(itself, nil)) }
     }
 }
 
-/// What one advertisement holds: at most two beacons, which is what fits into one, and a frame that says more.
+/// A beacon that a frame names, and the strength at 1 m that the frame claims, dBm.
+struct FoundBeacon: Sendable {
+    var identity: BeaconIdentity
+    var power: Int8?
+}
+
+/// What is remembered of an advertisement: a beacon, and a frame that says more.
 struct Findings: Sendable {
-    var first: BeaconIdentity?
-    var firstPower: Int8?
-    var second: BeaconIdentity?
-    var secondPower: Int8?
+    var beacon: FoundBeacon?
     var payload: FramePayload?
     /// The payload names a device by its address when nothing else does.
     var standsForDevice = false

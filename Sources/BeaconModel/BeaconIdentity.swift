@@ -44,7 +44,16 @@ public struct BeaconIdentity: Hashable, Sendable {
     }
 
     /// All octets, zero behind the last.
-    var octets: [24 of UInt8] { [24 of UInt8] { self[$0] } }
+    var octets: [24 of UInt8] {
+        var octets = [24 of UInt8](repeating: 0)
+        for index in 0..<8 {
+            let shift = UInt64(56 - index * 8)
+            octets[index] = UInt8(truncatingIfNeeded: words.high >> shift)
+            octets[index + 8] = UInt8(truncatingIfNeeded: words.middle >> shift)
+            octets[index + 16] = UInt8(truncatingIfNeeded: words.low >> shift)
+        }
+        return octets
+    }
 
     public static func == (left: Self, right: Self) -> Bool {
         left.words.high == right.words.high && left.words.middle == right.words.middle

@@ -31,16 +31,6 @@ public struct CivilTime: Sendable {
         guard (0...9999).contains(year) else { return nil }
     }
 
-    /// Appends `2026-11-30T21:09:00.123Z`.
-    func append(to text: inout [UInt8]) {
-        appendDate(to: &text)
-        text.append(UInt8(ascii: "T"))
-        appendTimeOfDay(to: &text)
-        text.append(UInt8(ascii: "."))
-        Decimal.append(UInt64(millisecond), minimumDigits: 3, to: &text)
-        text.append(UInt8(ascii: "Z"))
-    }
-
     /// Appends `2026-11-30`.
     public func appendDate(to text: inout [UInt8]) {
         Self.append(year, month, day, separator: UInt8(ascii: "-"), firstDigits: 4, to: &text)
@@ -59,5 +49,35 @@ public struct CivilTime: Sendable {
         Decimal.append(UInt64(second), minimumDigits: 2, to: &text)
         text.append(separator)
         Decimal.append(UInt64(third), minimumDigits: 2, to: &text)
+    }
+}
+
+/// The second of a moment, `2026-11-30T21:09:00`. It is kept, because a moment that is spelled mostly lies in the same
+/// second as the one before it.
+struct SpelledSecond: Sendable {
+    private(set) var text: [UInt8] = []
+    private var second: Int64 = .min
+
+    /// Spells the second of `time`; false outside the years 0 to 9999.
+    mutating func spell(_ time: WallTime) -> Bool {
+        if time.second == second { return true }
+        guard let date = CivilTime(time) else { return false }
+        second = time.second
+        text.removeAll(keepingCapacity: true)
+        date.appendDate(to: &text)
+        text.append(UInt8(ascii: "T"))
+        date.appendTimeOfDay(to: &text)
+        return true
+    }
+}
+
+extension WallTime {
+    /// Whole seconds since 1970, towards the past.
+    fileprivate var second: Int64 { milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0) }
+
+    /// 0 to 999, whatever the year.
+    var millisecondOfSecond: UInt64 {
+        let rest = milliseconds % 1000
+        return UInt64(rest < 0 ? rest + 1000 : rest)
     }
 }

@@ -116,7 +116,8 @@ public struct FormatCatalog: Sendable {
     /// Writes `format` and the fields of the identity as members of the current object.
     public func write(_ identity: BeaconIdentity, into writer: inout JSONWriter) {
         writer.key("format")
-        writer.string(self[identity.format]?.name ?? "")
+        let place = Int(identity.format.rawValue)
+        writer.string(place < formats.count ? formats[place].name : "")
         forEachField(inOctetsOf: identity) { field, octets in field.write(octets, into: &writer) }
     }
 
@@ -124,10 +125,13 @@ public struct FormatCatalog: Sendable {
         guard Int(identity.format.rawValue) < formats.count else { return }
         let octets = identity.octets
         var offset = 0
-        for field in formats[Int(identity.format.rawValue)].fields {
-            let count = field.octets ?? Int(identity.count) - offset
+        let fields = formats[Int(identity.format.rawValue)].fields
+        // A span lends its elements; an array would copy each, with the references in it.
+        let lent = fields.span
+        for index in lent.indices {
+            let count = lent[index].octets ?? Int(identity.count) - offset
             guard count >= 0, offset + count <= Int(identity.count) else { return }
-            body(field, octets.span.extracting(offset..<offset + count))
+            body(lent[index], octets.span.extracting(offset..<offset + count))
             offset += count
         }
     }

@@ -8,6 +8,7 @@ public struct JSONWriter: Sendable {
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
     private var scratch: [UInt8] = []
+    private var second = SpelledSecond()
 
     public init() {
         bytes.reserveCapacity(512)
@@ -31,7 +32,7 @@ public struct JSONWriter: Sendable {
 
     /// Starts a member of the current object; its value must follow.
     public mutating func key(_ key: String) {
-        self.key { $0.string(key) }
+        quote(key.utf8.span, isKey: true)
     }
 
     /// The same with a key that `write` writes as one string.
@@ -59,9 +60,10 @@ public struct JSONWriter: Sendable {
 
     @usableFromInline
     mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
-        separate()
-        if isNegative { bytes.append(UInt8(ascii: "-")) }
-        Decimal.append(magnitude, to: &bytes)
+        append(capacity: Decimal.capacity + 1) { output in
+            if isNegative { output.append(UInt8(ascii: "-")) }
+            Decimal.append(magnitude, to: &output)
+        }
     }
 
     /// A number with a fixed count of decimals, rounded half away from zero; `null` when it is not finite or beyond
@@ -71,45 +73,47 @@ public struct JSONWriter: Sendable {
         for _ in 0..<decimals { scale *= 10 }
         let scaled = (value * scale).rounded()
         guard scaled.magnitude < 9e15 else { return null() }
-        separate()
-        var number = Int64(scaled)
-        if number < 0 {
-            bytes.append(UInt8(ascii: "-"))
-            number = -number
-        }
-        let unit = Int64(scale)
-        Decimal.append(UInt64(number / unit), to: &bytes)
-        var fraction = number % unit
-        guard fraction != 0 else { return }
-        bytes.append(UInt8(ascii: "."))
-        var place = unit / 10
-        while fraction > 0 {
-            bytes.append(UInt8(ascii: "0") + UInt8(fraction / place))
-            fraction %= place
-            place /= 10
+        let number = Int64(scaled)
+        let unit = UInt64(scale)
+        append(capacity: 2 * Decimal.capacity + 2) { output in
+            if number < 0 { output.append(UInt8(ascii: "-")) }
+            let (whole, fraction) = number.magnitude.quotientAndRemainder(dividingBy: unit)
+            Decimal.append(whole, to: &output)
+            guard fraction != 0 else { return }
+            output.append(UInt8(ascii: "."))
+            var rest = fraction
+            var place = unit / 10
+            while rest > 0 {
+                output.append(UInt8(ascii: "0") + UInt8(rest / place))
+                rest %= place
+                place /= 10
+            }
         }
     }
 
     /// Text with everything escaped that JSON wants escaped. Control characters of Unicode's C1 block and the marks
     /// that turn the direction of writing are escaped too: what a stranger sends must not disturb a terminal.
     public mutating func string(_ value: String) {
-        quote { escape(value.utf8.span, into: &$0) }
+        quote(value.utf8.span, isKey: false)
     }
 
     /// Text in UTF-8. What is not UTF-8 is written as U+FFFD, as often as a `String` made of the octets has it.
     public mutating func string(utf8 octets: Span<UInt8>) {
-        quote { bytes in
+        append(capacity: octets.count * longestEscape + 2) { output in
+            output.append(UInt8(ascii: "\""))
             var rest = octets
             while true {
                 do throws(UTF8.ValidationError) {
                     let valid = try UTF8Span(validating: rest)
-                    return escape(valid.span, into: &bytes)
+                    escape(valid.span, into: &output)
+                    break
                 } catch {
-                    escape(rest.extracting(..<error.byteOffsets.lowerBound), into: &bytes)
-                    bytes.append(contentsOf: UTF8.encodedReplacementCharacter)
+                    escape(rest.extracting(..<error.byteOffsets.lowerBound), into: &output)
+                    for octet in UTF8.encodedReplacementCharacter { output.append(octet) }
                     rest = rest.extracting(error.byteOffsets.upperBound...)
                 }
             }
+            output.append(UInt8(ascii: "\""))
         }
     }
 
@@ -126,12 +130,20 @@ public struct JSONWriter: Sendable {
 
     /// Octets as a string of lower-case hexadecimal digits, as ``Hexadecimal`` spells them.
     public mutating func hexadecimal(_ octets: Span<UInt8>, isReversed: Bool = false, separator: UInt8? = nil) {
-        quote { Hexadecimal.append(octets, isReversed: isReversed, separator: separator, to: &$0) }
+        append(capacity: octets.count * 3 + 2) { output in
+            output.append(UInt8(ascii: "\""))
+            Hexadecimal.append(octets, isReversed: isReversed, separator: separator, to: &output)
+            output.append(UInt8(ascii: "\""))
+        }
     }
 
     /// 16 octets as a string, as ``UUIDText`` spells them.
     public mutating func uuid(_ octets: Span<UInt8>, isReversed: Bool = false) {
-        quote { UUIDText.append(octets, isReversed: isReversed, to: &$0) }
+        append(capacity: octets.count * 3 + 2) { output in
+            output.append(UInt8(ascii: "\""))
+            UUIDText.append(octets, isReversed: isReversed, to: &output)
+            output.append(UInt8(ascii: "\""))
+        }
     }
 
     /// `aa:bb:cc:dd:ee:ff`; `null` for an anonymous advertiser.
@@ -146,8 +158,16 @@ public struct JSONWriter: Sendable {
 
     /// RFC 3339 in UTC with milliseconds, `2026-11-30T21:09:00.123Z`. Years outside 0 to 9999 give `null`.
     public mutating func time(_ time: WallTime) {
-        guard let date = CivilTime(time) else { return null() }
-        quote { date.append(to: &$0) }
+        guard second.spell(time) else { return null() }
+        let text = second.text
+        append(capacity: text.count + Decimal.capacity + 4) { output in
+            output.append(UInt8(ascii: "\""))
+            output.append(copying: text.span)
+            output.append(UInt8(ascii: "."))
+            Decimal.append(time.millisecondOfSecond, minimumDigits: 3, to: &output)
+            output.append(UInt8(ascii: "Z"))
+            output.append(UInt8(ascii: "\""))
+        }
     }
 
     // MARK: Parts
@@ -173,11 +193,26 @@ public struct JSONWriter: Sendable {
         text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
     }
 
-    private mutating func quote(_ write: (_ bytes: inout [UInt8]) -> Void) {
-        separate()
-        bytes.append(UInt8(ascii: "\""))
-        write(&bytes)
-        bytes.append(UInt8(ascii: "\""))
+    /// Appends a value of at most `capacity` octets, in one go because to append to an array is dearer than to look at
+    /// a few octets.
+    @inline(__always)
+    private mutating func append(capacity: Int, _ write: (_ output: inout OutputSpan<UInt8>) -> Void) {
+        let needsComma = needsComma
+        bytes.append(addingCapacity: capacity + 1) { output in
+            if needsComma { output.append(UInt8(ascii: ",")) }
+            write(&output)
+        }
+        self.needsComma = true
+    }
+
+    private mutating func quote(_ text: Span<UInt8>, isKey: Bool) {
+        append(capacity: text.count * longestEscape + 3) { output in
+            output.append(UInt8(ascii: "\""))
+            escape(text, into: &output)
+            output.append(UInt8(ascii: "\""))
+            if isKey { output.append(UInt8(ascii: ":")) }
+        }
+        if isKey { needsComma = false }
     }
 
     /// Only the octets of an address that are wanted, the last ones.
@@ -185,50 +220,4 @@ public struct JSONWriter: Sendable {
         let all = [8 of UInt8] { UInt8(truncatingIfNeeded: value >> UInt64(56 - $0 * 8)) }
         hexadecimal(all.span.extracting((8 - octets)...), separator: UInt8(ascii: ":"))
     }
-}
-
-/// Appends what stands for valid UTF-8 inside of a JSON string.
-private func escape(_ text: Span<UInt8>, into bytes: inout [UInt8]) {
-    // The longest that stands for one octet is \u007f.
-    bytes.append(addingCapacity: text.count * 6) { output in
-        var index = 0
-        while index < text.count {
-            let octet = text[index]
-            index += 1
-            switch octet {
-            case 0x22, 0x5C:
-                output.append(UInt8(ascii: "\\"))
-                output.append(octet)
-            case 0x20..<0x7F: output.append(octet)
-            case 0x0A: append("n", to: &output)
-            case 0x0D: append("r", to: &output)
-            case 0x09: append("t", to: &output)
-            case 0..<0x20, 0x7F: appendUnicode(UInt32(octet), to: &output)
-            // U+0080 to U+00BF have two octets, U+2000 to U+2FFF three.
-            case 0xC2 where text[index] < 0xA0:
-                appendUnicode(UInt32(text[index]), to: &output)
-                index += 1
-            case 0xE2:
-                let scalar = 0x2000 | UInt32(text[index] & 0x3F) << 6 | UInt32(text[index + 1] & 0x3F)
-                switch scalar {
-                case 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069:
-                    appendUnicode(scalar, to: &output)
-                    index += 2
-                default: output.append(octet)
-                }
-            default: output.append(octet)
-            }
-        }
-    }
-}
-
-private func append(_ character: Unicode.Scalar, to output: inout OutputSpan<UInt8>) {
-    output.append(UInt8(ascii: "\\"))
-    output.append(UInt8(ascii: character))
-}
-
-private func appendUnicode(_ scalar: UInt32, to output: inout OutputSpan<UInt8>) {
-    append("u", to: &output)
-    Hexadecimal.append(UInt8(truncatingIfNeeded: scalar >> 8), to: &output)
-    Hexadecimal.append(UInt8(truncatingIfNeeded: scalar), to: &output)
 }

@@ -41,11 +41,17 @@ public enum Hexadecimal {
     public static func append(
         _ octets: Span<UInt8>, isReversed: Bool = false, separator: UInt8? = nil, to text: inout [UInt8]
     ) {
-        text.append(addingCapacity: octets.count * 3) { output in
-            for index in octets.indices {
-                if let separator, index > 0 { output.append(separator) }
-                append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
-            }
+        text.append(addingCapacity: octets.count * 3) {
+            append(octets, isReversed: isReversed, separator: separator, to: &$0)
+        }
+    }
+
+    static func append(
+        _ octets: Span<UInt8>, isReversed: Bool, separator: UInt8?, to output: inout OutputSpan<UInt8>
+    ) {
+        for index in octets.indices {
+            if let separator, index > 0 { output.append(separator) }
+            append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
         }
     }
 
@@ -84,25 +90,33 @@ public enum Hexadecimal {
 
 /// Numbers as decimal digits.
 public enum Decimal {
-    /// Appends at least `minimumDigits` digits, filled up with zeros.
+    /// The digits of the longest number.
+    static let capacity = 20
+
+    /// Appends at least `minimumDigits` digits, filled up with zeros; 20 at most.
     public static func append(_ value: UInt64, minimumDigits: Int = 1, to text: inout [UInt8]) {
-        var digits = 1
-        var bound: UInt64 = 10
-        // 20 digits are the longest number, whose bound would overflow.
-        while digits < 20, digits < minimumDigits || value >= bound {
-            digits += 1
-            if digits < 20 { bound *= 10 }
+        text.append(addingCapacity: capacity) {
+            append(value, minimumDigits: max(1, min(minimumDigits, capacity)), to: &$0)
         }
-        text.append(addingCapacity: digits) { output in
-            for _ in 0..<digits { output.append(UInt8(ascii: "0")) }
-            var octets = output.mutableSpan
-            var rest = value
-            var index = digits
-            while rest > 0 {
-                index -= 1
-                octets[index] += UInt8(truncatingIfNeeded: rest % 10)
-                rest /= 10
-            }
+    }
+
+    static func append(_ value: UInt64, minimumDigits: Int = 1, to output: inout OutputSpan<UInt8>) {
+        // Eight digits fit into a word.
+        if value >= 100_000_000 || minimumDigits > 8 {
+            append(value / 100_000_000, minimumDigits: minimumDigits - 8, to: &output)
+            return append(value % 100_000_000, minimumDigits: 8, to: &output)
+        }
+        var digits: UInt64 = 0
+        var count = 0
+        var rest = value
+        repeat {
+            digits = digits << 8 | UInt64(UInt8(ascii: "0")) + rest % 10
+            rest /= 10
+            count += 1
+        } while rest > 0 || count < minimumDigits
+        for _ in 0..<count {
+            output.append(UInt8(truncatingIfNeeded: digits))
+            digits >>= 8
         }
     }
 }
@@ -113,11 +127,13 @@ public enum UUIDText {
     ///
     /// - Parameter isReversed: the octets stand least significant first.
     public static func append(_ octets: Span<UInt8>, isReversed: Bool = false, to text: inout [UInt8]) {
-        text.append(addingCapacity: octets.count * 3) { output in
-            for index in octets.indices {
-                if index == 4 || index == 6 || index == 8 || index == 10 { output.append(UInt8(ascii: "-")) }
-                Hexadecimal.append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
-            }
+        text.append(addingCapacity: octets.count * 3) { append(octets, isReversed: isReversed, to: &$0) }
+    }
+
+    static func append(_ octets: Span<UInt8>, isReversed: Bool, to output: inout OutputSpan<UInt8>) {
+        for index in octets.indices {
+            if index == 4 || index == 6 || index == 8 || index == 10 { output.append(UInt8(ascii: "-")) }
+            Hexadecimal.append(octets[isReversed ? octets.count - 1 - index : index], to: &output)
         }
     }
 

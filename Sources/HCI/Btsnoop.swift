@@ -97,8 +97,10 @@ public enum Btsnoop {
 
 extension Span where Element == UInt8 {
     /// Four octets at `offset`, the high one first. The caller has checked the length.
+    @inline(__always)
     func bigEndian32(at offset: Int) -> UInt32 {
-        UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16 | UInt32(self[offset + 2]) << 8
-            | UInt32(self[offset + 3])
+        // Of a slice of a known length the compiler makes a single load.
+        let octets = extracting(offset..<offset + 4)
+        return UInt32(octets[0]) << 24 | UInt32(octets[1]) << 16 | UInt32(octets[2]) << 8 | UInt32(octets[3])
     }
 }

@@ -85,6 +85,43 @@ import Testing
         }
     }
 
+    /// A writer keeps the spelling of the second.
+    @Test func aWriterSpellsOneTimeAfterTheOther() {
+        var writer = JSONWriter()
+        writer.beginArray()
+        for milliseconds: Int64 in [-1001, -1000, -1, 0, 999, 1000, .max, 1001, 0, .min, 999] {
+            writer.time(WallTime(milliseconds: milliseconds))
+        }
+        writer.endArray()
+        let expected = [
+            "1969-12-31T23:59:58.999Z", "1969-12-31T23:59:59.000Z", "1969-12-31T23:59:59.999Z",
+            "1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.999Z", "1970-01-01T00:00:01.000Z", nil,
+            "1970-01-01T00:00:01.001Z", "1970-01-01T00:00:00.000Z", nil, "1970-01-01T00:00:00.999Z",
+        ]
+        #expect(writer.text == "[\(expected.map { $0.map { "\"\($0)\"" } ?? "null" }.joined(separator: ","))]")
+    }
+
+    @Test func numbersHaveAllTheirDigits() {
+        func text(_ value: UInt64, _ minimumDigits: Int) -> String {
+            var text: [UInt8] = []
+            Decimal.append(value, minimumDigits: minimumDigits, to: &text)
+            return String(decoding: text, as: UTF8.self)
+        }
+        var values: [UInt64] = [0, .max]
+        var power: UInt64 = 1
+        for _ in 0..<20 {
+            values += [power - 1, power, power + 1]
+            power = power.multipliedReportingOverflow(by: 10).partialValue
+        }
+        for value in values {
+            for minimumDigits in [.min, 0, 1, 2, 7, 8, 9, 16, 17, 20, 21, .max] {
+                let digits = "\(value)"
+                let zeros = max(0, min(20, max(0, minimumDigits)) - digits.count)
+                #expect(text(value, minimumDigits) == String(repeating: "0", count: zeros) + digits)
+            }
+        }
+    }
+
     @Test func numbersAreWrittenExactly() {
         func text(_ value: Double, _ decimals: Int) -> String {
             var writer = JSONWriter()
@@ -115,6 +152,27 @@ import Testing
         #expect(!writer.text.unicodeScalars.contains("\u{202E}") && !writer.text.unicodeScalars.contains("\u{9B}"))
         let back = try JSONSerialization.jsonObject(with: Data(writer.bytes), options: .fragmentsAllowed) as? String
         #expect(back == text)
+    }
+
+    /// Text is looked at several octets at a time: no place in it may be left out.
+    @Test(arguments: [
+        ("\"", "\\\""), ("\\", "\\\\"), ("\u{0}", "\\u0000"), ("\u{1F}", "\\u001f"), ("\u{7F}", "\\u007f"),
+        ("\u{80}", "\\u0080"), ("\u{A0}", "\u{A0}"), ("\u{202E}", "\\u202e"), ("ä", "ä"), ("😀", "😀"),
+        (" ", " "), ("!", "!"), ("#", "#"), ("[", "["), ("]", "]"), ("~", "~"),
+    ])
+    func eachPlaceIsEscaped(character: String, escaped: String) {
+        for count in 0...20 {
+            for place in 0...count {
+                let front = String(repeating: "~", count: place)
+                let back = String(repeating: " ", count: count - place)
+                var writer = JSONWriter()
+                writer.beginObject()
+                writer.key(front + character + back)
+                writer.string(back + character + front)
+                writer.endObject()
+                #expect(writer.text == "{\"\(front)\(escaped)\(back)\":\"\(back)\(escaped)\(front)\"}")
+            }
+        }
     }
 
     /// Octets from the air are repaired as `String` repairs them, without becoming one.

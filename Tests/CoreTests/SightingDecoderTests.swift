@@ -32,6 +32,18 @@ import Testing
             }
         }
 
+        /// All that the sightings say.
+        var spelled: [String] {
+            sightings.map { sighting in
+                var writer = JSONWriter()
+                writer.beginObject()
+                decoder.frames.catalog.write(sighting.identity, into: &writer)
+                sighting.payload?.write(decoder.frames.catalog, into: &writer)
+                writer.endObject()
+                return "\(writer.text) \(String(describing: sighting.measuredPower))"
+            }
+        }
+
         /// The formats of the sightings, in order.
         var formats: [String] {
             sightings.map { decoder.frames.catalog[$0.identity.format]?.name ?? "?" }
@@ -51,6 +63,41 @@ import Testing
         probe.hear(Self.iBeacon, from: 1)
         probe.hear(String(Self.iBeacon.dropLast(4)) + "03c5", from: 1)
         #expect(Set(probe.sightings.map(\.identity)).count == 2)
+    }
+
+    /// What was remembered changes nothing: octets are compared several at a time, and no place may be left out.
+    @Test(arguments: [
+        iBeacon, String(iBeacon.dropFirst(6)), uid, "0616d2fc400164", "0716d2fc400009640a", "0816d2fc4002ca0901",
+        "0a16d2fc400164020a0900",
+    ])
+    func aChangeIsSeenInEachPlace(hex: String) {
+        let octets = Hexadecimal.octets(hex) ?? []
+        for place in octets.indices {
+            for bit: UInt8 in [0x01, 0x80] {
+                var changed = octets
+                changed[place] ^= bit
+                var fresh = Probe()
+                fresh.hear(Hexadecimal.text(changed), from: 1)
+                var probe = Probe()
+                probe.hear(hex, from: 1)
+                probe.hear(hex, from: 1)
+                let count = probe.sightings.count
+                probe.hear(Hexadecimal.text(changed), from: 1)
+                probe.sightings.removeFirst(count)
+                #expect(probe.spelled == fresh.spelled, "place \(place)")
+            }
+        }
+    }
+
+    @Test func anAddressThatMakesRoomIsForgotten() {
+        var probe = Probe(capacity: 4)
+        probe.hear(Self.uid, from: 1)
+        probe.hear(Self.telemetry, from: 1, isScanResponse: true)
+        #expect(probe.sightings.count == 2)
+        for address in 2...5 { probe.hear("020106", from: UInt64(address), at: Int64(address)) }
+        probe.hear(Self.telemetry, from: 5, isScanResponse: true, at: 6)
+        probe.hear(Self.telemetry, from: 1, isScanResponse: true, at: 7)
+        #expect(probe.sightings.count == 2, "nobody was named in its place")
     }
 
     @Test func aRollingAddressMakesNoSecondBeacon() {
