@@ -46,11 +46,11 @@ private func checkSpellings(_ event: Event, _ vocabulary: Vocabulary) {
     encoder.encode(Delivery(role: .transitions, event: event, sequence: 7), stream: "stream", into: &writer)
     checkJSON(writer.bytes)
     switch event.kind {
-    case .enter, .exit, .regionEnter, .regionExit:
+    case .enter, .exit, .regionEnter, .regionExit, .regionUnknown, .regionKnown:
         writer.reset()
         encoder.encodeState(event, into: &writer)
         checkJSON(writer.bytes)
-    case .sighting, .adapter, .gap, .health: break
+    case .sighting, .proximity, .ranging, .clone, .adapter, .gap, .health: break
     }
 
     let line = String(decoding: TextFormatter(vocabulary: vocabulary).line(event), as: UTF8.self)
