@@ -22,11 +22,12 @@ struct MQTTLimits {
     /// Longest time between two looks at the clock, at ``SinkContext/isStopping`` and at the keepalive.
     var slice = TimeInterval.milliseconds(100)
 
-    /// Longest time between two looks for the answer to a command while one is owed.
-    var answerSlice = TimeInterval.milliseconds(20)
+    /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; two places are left for the birth
+    /// and the health document.
+    var window = 18
 
-    /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; one place is left for the birth.
-    var window = 19
+    /// Longest time between two health documents of one connection, whose counts go on.
+    var healthInterval = TimeInterval.seconds(60)
 
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60

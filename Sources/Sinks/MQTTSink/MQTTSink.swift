@@ -35,6 +35,9 @@ public struct MQTTSink: ~Copyable, Sink {
     private var writer = JSONWriter()
     private var desk: CommandDesk
     private var window: DeliveryWindow
+    private var rounds = RangingRounds()
+    private var health: HealthDocument
+    private var nextHealth = MonotonicTime.zero
     /// When a wait was first found to delay the end of the program.
     private var stoppingSince: MonotonicTime?
 
@@ -57,6 +60,8 @@ public struct MQTTSink: ~Copyable, Sink {
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
         window = DeliveryWindow(capacity: limits.window)
+        health = HealthDocument(
+            gateway: context.gateway, version: context.version, names: context.vocabulary.names)
     }
 
     // MARK: Sink
@@ -81,6 +86,7 @@ public struct MQTTSink: ~Copyable, Sink {
         do throws(MQTTFailure) {
             try step(for: .zero)
             isComplete = try send(batch)
+            try current().release()
             while !window.isSettled { try step(for: limits.slice) }
         } catch {
             let accepted = window.accepted
@@ -88,6 +94,7 @@ public struct MQTTSink: ~Copyable, Sink {
             throw SinkError(.disconnected(accepted: accepted), "publish", error.reason)
         }
         if let refusal = window.refusal {
+            health.sent.refused += 1
             spellTopic(of: batch.deliveries[refusal.index])
             guard !refusal.isTemporary else {
                 throw SinkError(.retry(accepted: refusal.index), "publish to \(topics.text)", refusal.reason)
@@ -98,6 +105,9 @@ public struct MQTTSink: ~Copyable, Sink {
             throw SinkError(
                 .busy(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
         }
+        do throws(MQTTFailure) { try tellHealth(after: batch) } catch {
+            throw SinkError(.disconnected(accepted: batch.count), "publish", error.reason)
+        }
     }
 
     public mutating func idle(wake: Int32, until deadline: MonotonicTime) throws(SinkError) {
@@ -106,11 +116,11 @@ public struct MQTTSink: ~Copyable, Sink {
             var isWoken = false
             repeat {
                 // The library looks at its keepalive when it is called, which it wants once a second.
-                // The answer to a command comes from another thread, which cannot wake this one.
-                let longest = desk.isWaiting ? limits.answerSlice : .seconds(1)
-                isWoken = try connection.service(for: min(deadline - context.now(), longest), wake: wake)
+                isWoken = try connection.service(
+                    for: min(deadline - context.now(), .seconds(1)), wake: wake, alsoFor: desk.descriptor)
                 connection.takeAcknowledgements { _ in }
                 try attend(connection)
+                if !health.isEmpty, health.isChanged || context.now() >= nextHealth { try publishHealth(connection) }
             } while !isWoken && context.now() < deadline
         } catch {
             throw SinkError(.disconnected(accepted: 0), "keep the connection", error.reason)
@@ -204,6 +214,8 @@ public struct MQTTSink: ~Copyable, Sink {
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())
+        health.sent.connections += 1
+        if !health.isEmpty { try publishHealth(connection) }
         while !window.isSettled { try step(for: limits.slice) }
         if let refusal = window.refusal {
             context.log(.warning, "publish to \(topics.status): \(refusal.reason)")
@@ -243,9 +255,11 @@ public struct MQTTSink: ~Copyable, Sink {
             if delivery.role == .sightings {
                 guard try waitForRoom(connection) else { return false }
             } else {
-                while window.isFull { try step(for: limits.slice) }
+                // One answer at a time would make a segment of each message, too.
+                if window.isFull { while !window.isRoomy { try step(for: limits.slice) } }
                 guard window.refusal == nil else { break }
             }
+            connection.gather()
             do throws(MQTTFailure) {
                 try send(delivery, stream: batch.stream, connection)
             } catch {
@@ -263,15 +277,25 @@ public struct MQTTSink: ~Copyable, Sink {
         writer.reset()
         switch delivery.role {
         case .states:
+            health.sent.states += 1
             encoder.encodeState(delivery.event, into: &writer)
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true, properties),
                 at: context.now())
         case .sightings:
-            encoder.encode(delivery, stream: stream, into: &writer)
+            if delivery.event.kind == .ranging {
+                let round = rounds.add(delivery.event)
+                guard !round.isEmpty else { return window.handOver() }
+                encoder.encodeRanging(round, into: &writer)
+            } else {
+                encoder.encode(delivery, stream: stream, into: &writer)
+            }
+            health.sent.sightings += 1
             _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false, sightingProperties)
             window.handOver()
         default:
+            health.note(delivery, stream: stream)
+            health.sent.events += 1
             encoder.encode(delivery, stream: stream, into: &writer)
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false, properties),
@@ -293,7 +317,7 @@ public struct MQTTSink: ~Copyable, Sink {
     private mutating func spellTopic(of delivery: borrowing Delivery) {
         switch delivery.role {
         case .states: topics.spell(delivery.event, .presence)
-        case .sightings: topics.spell(delivery.event, .sighting)
+        case .sightings: topics.spell(delivery.event, delivery.event.kind == .ranging ? .ranging : .sighting)
         default: topics.spell(delivery.event, .event)
         }
     }
@@ -416,6 +440,23 @@ public struct MQTTSink: ~Copyable, Sink {
         }
         try connection.disconnect(leavesWill: connection.version == .v5)
         while connection.isOpen, context.now() < deadline { try connection.service(for: limits.slice) }
+    }
+
+    /// Publishes how the gateway fares when a batch told something new. While old events come in full batches, newer ones
+    /// are behind them: the topic must not go through it all once more.
+    private mutating func tellHealth(after batch: borrowing EventBatch) throws(MQTTFailure) {
+        let last = batch.deliveries.last { $0.role == .transitions }
+        if let last, last.sequence > 0 { health.acknowledge(batch.stream, through: last.sequence) }
+        guard health.isChanged, !(batch.isFull && last?.isReplayed == true) else { return }
+        try publishHealth(try current())
+    }
+
+    /// Its answer is not waited for: the next document says more.
+    private mutating func publishHealth(_ connection: MQTTConnection) throws(MQTTFailure) {
+        nextHealth = context.now() + limits.healthInterval
+        writer.reset()
+        health.tell(into: &writer)
+        _ = try connection.publish(topics.healthTopic, writer.bytes, .atLeastOnce, retain: true, properties)
     }
 
     private func publishStatus(_ payload: [UInt8], _ connection: MQTTConnection) throws(MQTTFailure) -> Int32 {

@@ -9,7 +9,7 @@ import BeaconModel
 /// allocates nothing.
 struct MQTTTopics {
     enum Leaf: String, CaseIterable {
-        case sighting, presence, event
+        case sighting, presence, event, ranging
     }
 
     /// Kept subjects. More beacons than a gateway hears at a time; past it all are forgotten and spelled again, which
@@ -26,6 +26,8 @@ struct MQTTTopics {
     let status: String
     /// The same with a NUL behind it.
     let statusTopic: [CChar]
+    /// How the gateway fares, retained, with a NUL behind it.
+    let healthTopic: [CChar]
     /// The topic that ``spell(_:_:)`` wrote, with a NUL behind it.
     private(set) var topic: [CChar] = []
 
@@ -39,6 +41,7 @@ struct MQTTTopics {
         root = "\(prefix)/\(Self.escape(gateway))/"
         status = root + "status"
         statusTopic = Self.characters(status) + [0]
+        healthTopic = Self.characters(root + "health") + [0]
         self.vocabulary = vocabulary
         leaves = Leaf.allCases.map { Self.characters($0.rawValue) + [0] }
         topic.reserveCapacity(256)
@@ -113,6 +116,7 @@ extension MQTTTopics.Leaf {
         case .sighting: 0
         case .presence: 1
         case .event: 2
+        case .ranging: 3
         }
     }
 }
