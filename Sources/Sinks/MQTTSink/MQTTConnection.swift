@@ -108,6 +108,9 @@ import Glibc
         for time: TimeInterval, wake: Int32 = -1, alsoFor other: Int32 = -1
     ) throws(MQTTFailure) -> Bool {
         release()
+        // mosquitto lets its second small packet wait until the first one is acknowledged by this machine, which would
+        // take its time over it, up to 40 ms. The kernel forgets the wish, so it is said before each wait.
+        setOption(IPPROTO_TCP, TCP_QUICKACK, 1)
         let socket = unsafe mosquitto_socket(handle)
         guard socket >= 0 else { throw endFailure(MOSQ_ERR_NO_CONN, systemCode: 0) }
         // The library waits for the broker's first word of TLS even when TCP was not there yet to send its own.
