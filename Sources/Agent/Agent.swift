@@ -303,6 +303,10 @@ public final class Agent {
             log.level = configuration.logLevel
             road.reconfigure(configuration, at: now) { deliver($0) }
             try change(configuration)
+            for var event in configuration.droppedStates(of: self.configuration, at: now) {
+                timeline.stamp(&event)
+                sinks.prime(event)
+            }
             self.configuration = configuration
             changeDemands { demands in
                 demands.reconfigure(configuration)

@@ -28,8 +28,10 @@ struct CommandDesk {
 
     private let allowed: [String]
     private let gateway: String
-    /// `<prefix>/<gateway>/`
+    /// What stands before `command/`.
     private let root: String
+    /// What topics of this gateway begin with.
+    private let territories: [String]
     private let receiver: CommandReceiver?
     private let waiting = Waiting()
     private var allowance = CommandDesk.burst
@@ -62,10 +64,13 @@ struct CommandDesk {
         }
     }
 
-    init(allowed: [String], gateway: String, root: String, receiver: CommandReceiver?) {
+    init(
+        allowed: [String], gateway: String, root: String, territories: [String] = [], receiver: CommandReceiver?
+    ) {
         self.allowed = allowed
         self.gateway = gateway
         self.root = root
+        self.territories = territories + [root]
         self.receiver = receiver
     }
 
@@ -96,7 +101,8 @@ struct CommandDesk {
         } else if message.payload.count > Self.longestRequest {
             reason = "a command is not longer than \(Self.longestRequest) bytes"
         } else if !isSane {
-            reason = "the response topic must be a topic outside \(root) of at most \(Self.longestTopic) bytes"
+            reason =
+                "the response topic must be a topic outside those of this gateway, of at most \(Self.longestTopic) bytes"
         } else if !allowed.contains(verb) {
             reason = "this command is not allowed here: `commands` has \(allowed.joined(separator: ", "))"
         } else if let request = Self.request(verb, message.payload) {
@@ -137,7 +143,8 @@ struct CommandDesk {
 
     /// A topic that an answer may go to: not one of this gateway, lest an answer becomes a command or a state.
     private func isFree(_ topic: String) -> Bool {
-        (1...Self.longestTopic).contains(topic.utf8.count) && !topic.hasPrefix("$") && !topic.hasPrefix(root)
+        (1...Self.longestTopic).contains(topic.utf8.count) && !topic.hasPrefix("$")
+            && !territories.contains { topic.hasPrefix($0) }
             && topic.utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "#") }
     }
 

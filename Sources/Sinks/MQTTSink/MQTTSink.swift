@@ -52,10 +52,11 @@ public struct MQTTSink: ~Copyable, Sink {
         status = GatewayStatus(gateway: context.gateway, version: context.version)
         encoder = EventEncoder(gateway: context.gateway, vocabulary: context.vocabulary)
         topics = MQTTTopics(
-            prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary)
+            prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary,
+            templates: self.configuration.templates)
         desk = CommandDesk(
             allowed: self.configuration.commands, gateway: context.gateway, root: topics.root,
-            receiver: context.commands)
+            territories: topics.territories, receiver: context.commands)
         let user = [(name: "gateway", value: context.gateway), (name: "v", value: "\(EventEncoder.version)")]
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
@@ -278,7 +279,8 @@ public struct MQTTSink: ~Copyable, Sink {
         switch delivery.role {
         case .states:
             health.sent.states += 1
-            encoder.encodeState(delivery.event, into: &writer)
+            // Nothing: the broker drops what it retains of a beacon or a region that the configuration has no more.
+            if !isGone(delivery.event) { encoder.encodeState(delivery.event, into: &writer) }
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true, properties),
                 at: context.now())
@@ -312,6 +314,13 @@ public struct MQTTSink: ~Copyable, Sink {
         case .enter, .exit, .proximity, .ranging, .clone: event.isConfigured
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
+    }
+
+    private func isGone(_ event: borrowing Event) -> Bool {
+        guard event.exitReason == .removed else { return false }
+        // A region that lost its last beacon to the configuration is still there.
+        let (kind, isConfigured) = (event.kind, event.isConfigured)
+        return kind == .exit || kind == .regionExit && !isConfigured
     }
 
     private mutating func spellTopic(of delivery: borrowing Delivery) {
