@@ -140,11 +140,12 @@ struct MQTTConfiguration {
                 values.isGiven(beaconTopic) ? "beacon_topic" : "region_topic",
                 "a beacon and a region of one name would have the same topic")
         }
-        if !values[tls] {
+        // Who says that it is off may keep the rest for later, as the sample does.
+        if !values.isGiven(tls) {
             if values.isGiven(caFile) { complaints.add("ca_file", "needs `\"tls\": true`") }
             if values.isGiven(certificateFile) { complaints.add("certificate_file", "needs `\"tls\": true`") }
             if values.isGiven(alpn) { complaints.add("alpn", "needs `\"tls\": true`") }
-        } else if values[host].hasPrefix("unix:") {
+        } else if values[tls], values[host].hasPrefix("unix:") {
             complaints.add("tls", "a local socket is not encrypted")
         }
     }
