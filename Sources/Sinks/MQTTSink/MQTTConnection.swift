@@ -288,7 +288,9 @@ import Glibc
     }
 
     private func endFailure(_ code: mosq_err_t, systemCode: Int32) -> MQTTFailure {
-        if let trouble = reports.tlsTrouble { return .lost("TLS: \(trouble)") }
+        if let trouble = reports.tlsTrouble {
+            return reports.isUntrusted ? .untrusted("TLS: \(trouble)") : .lost("TLS: \(trouble)")
+        }
         if let refusal = reports.connectCode, refusal != 0 { return .refused(code: refusal) }
         if let reason = reports.endCode, reason >= 128 { return .ended(code: reason) }
         if isReached, reports.connectCode == nil, !isOpen, code != MOSQ_ERR_KEEPALIVE { return .hungUp }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import LinuxIO
 
 /// The times and counts of the MQTT sink; a test shortens them.
 struct MQTTLimits {
@@ -10,6 +11,12 @@ struct MQTTLimits {
     /// Longest time without a PUBACK while one is owed: far above a round trip and a broker's commit to disk, below
     /// the 40 s at which the keepalive would notice.
     var acknowledgementTime = TimeInterval.seconds(15)
+
+    /// Longest wait for the next try while the clock may be what makes the broker's certificate invalid: a machine
+    /// without a clock of its own learns the time within seconds of finding the network.
+    var clockWait = TimeInterval.seconds(5)
+    /// Whether the clock of this machine follows a time source.
+    var isClockSynchronized: @Sendable () -> Bool = { Clock.isSynchronized }
 
     /// How long a sighting may wait for room in the socket: long enough for a burst to drain, short enough that the
     /// transitions behind it do not notice.

@@ -76,7 +76,8 @@ public struct MQTTSink: ~Copyable, Sink {
         } catch {
             close(isFinal: false)
             throw SinkError(
-                .disconnected(accepted: 0), "connect to \(configuration.place)", words(for: error))
+                .disconnected(accepted: 0), "connect to \(configuration.place)", words(for: error),
+                longestWait: longestWait(after: error))
         }
     }
 
@@ -221,6 +222,11 @@ public struct MQTTSink: ~Copyable, Sink {
         if let refusal = window.refusal {
             context.log(.warning, "publish to \(topics.status): \(refusal.reason)")
         }
+    }
+
+    private func longestWait(after failure: MQTTFailure) -> TimeInterval? {
+        guard case .untrusted = failure, !limits.isClockSynchronized() else { return nil }
+        return limits.clockWait
     }
 
     private func words(for failure: MQTTFailure) -> String {
