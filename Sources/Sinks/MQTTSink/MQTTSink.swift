@@ -14,32 +14,32 @@ public struct MQTTSink: ~Copyable, Sink {
         section: MQTTConfiguration.section, roles: [.states, .transitions, .sightings], isDurable: true,
         showsUnknown: { $0[MQTTConfiguration.publishUnknown] }, servicesConnection: true)
 
-    private let configuration: MQTTConfiguration
-    private let context: SinkContext
-    private let limits: MQTTLimits
-    private let status: GatewayStatus
-    private let encoder: EventEncoder
+    let configuration: MQTTConfiguration
+    let context: SinkContext
+    let limits: MQTTLimits
+    let status: GatewayStatus
+    let encoder: EventEncoder
 
-    private let properties: MQTTProperties
-    private let sightingProperties: MQTTProperties
+    let properties: MQTTProperties
+    let sightingProperties: MQTTProperties
 
-    private var connection: MQTTConnection?
+    var connection: MQTTConnection?
     /// The version that the broker asked for by refusing the other one.
-    private var agreedVersion: MQTTVersion?
-    private var hasWarnedOfExposure = false
+    var agreedVersion: MQTTVersion?
+    var hasWarnedOfExposure = false
     /// The births of this connection and of the one before it; empty until there was one.
-    private var birth: [UInt8] = []
-    private var lastBirth: [UInt8] = []
+    var birth: [UInt8] = []
+    var lastBirth: [UInt8] = []
 
-    private var topics: MQTTTopics
-    private var writer = JSONWriter()
-    private var desk: CommandDesk
-    private var window: DeliveryWindow
-    private var rounds = RangingRounds()
-    private var health: HealthDocument
-    private var nextHealth = MonotonicTime.zero
+    var topics: MQTTTopics
+    var writer = JSONWriter()
+    var desk: CommandDesk
+    var window: DeliveryWindow
+    var rounds = RangingRounds()
+    var health: HealthDocument
+    var nextHealth = MonotonicTime.zero
     /// When a wait was first found to delay the end of the program.
-    private var stoppingSince: MonotonicTime?
+    var stoppingSince: MonotonicTime?
 
     public init(_ configuration: Values, context: SinkContext) throws(SinkError) {
         self.init(configuration, context: context, limits: MQTTLimits())
@@ -375,7 +375,7 @@ public struct MQTTSink: ~Copyable, Sink {
         }
     }
 
-    private mutating func bookAnswers(_ connection: MQTTConnection) {
+    mutating func bookAnswers(_ connection: MQTTConnection) {
         let now = context.now()
         connection.takeAcknowledgements { answer in
             let refusal = answer.code < 128 ? nil : "the broker refuses: \(MQTTFailure.codeText(answer.code))"
@@ -383,103 +383,5 @@ public struct MQTTSink: ~Copyable, Sink {
             let isTemporary = answer.code == Int32(MQTT_RC_QUOTA_EXCEEDED.rawValue)
             window.answer(answer.message, refusal: refusal, isTemporary: isTemporary, at: now)
         }
-    }
-
-    // MARK: Status
-
-    /// Looks after what is said of this gateway on its status topic.
-    private mutating func attend(_ connection: MQTTConnection) throws(MQTTFailure) {
-        let reports = connection.reports
-        var isCalledOffline = false
-        for heard in reports.messages {
-            guard heard.topic == topics.status else {
-                if let reason = desk.take(heard, at: context.now()) {
-                    context.log(.warning, "refused a command: \(reason)")
-                }
-                continue
-            }
-            switch GatewayStatus.state(of: heard.payload) {
-            case .offline where !heard.isRetained: isCalledOffline = true
-            case .online where isStrange(heard): context.log(.warning, MQTTFailure.takenOver)
-            default: break
-            }
-        }
-        reports.messages.removeAll(keepingCapacity: true)
-        try answerCommands(connection)
-        // The will of an earlier connection, or somebody's mistake: this gateway is here.
-        if isCalledOffline { _ = try publishStatus(birth, connection) }
-
-        if let code = reports.subscriptionRefusal {
-            reports.subscriptionRefusal = nil
-            context.log(
-                .warning,
-                "the broker does not let this gateway read \(topics.status), so it cannot correct a "
-                    + "wrong status there: \(MQTTFailure.codeText(code))")
-        }
-    }
-
-    private func answerCommands(_ connection: MQTTConnection) throws(MQTTFailure) {
-        for reply in desk.takeReplies() {
-            let properties = MQTTProperties(user: [("gateway", context.gateway)], correlation: reply.correlation)
-            do throws(MQTTFailure) {
-                _ = try connection.publish(
-                    Array(reply.topic.utf8CString), reply.payload, .atMostOnce, retain: false, properties)
-            } catch {
-                guard case .unsendable(let reason) = error else { throw error }
-                context.log(.warning, "cannot answer a command on \(reply.topic): \(reason)")
-            }
-        }
-    }
-
-    /// Whether a birth is another gateway's: mosquitto does not tell a client that another one took its session.
-    ///
-    /// A retained one is, when it is younger than the last one of this process; an older one may come from a broker
-    /// that lost its newest state. Births begin alike up to the time, so that their order is that of the times.
-    private func isStrange(_ heard: MQTTReports.Message) -> Bool {
-        heard.isRetained
-            ? !lastBirth.isEmpty && lastBirth.lexicographicallyPrecedes(heard.payload) : heard.payload != birth
-    }
-
-    /// With MQTT 5 the broker keeps the will, and publishes it if nobody returns; with 3.1.1 a DISCONNECT drops the
-    /// will, so the status is said here.
-    private mutating func sayGoodbye(_ connection: MQTTConnection) throws(MQTTFailure) {
-        let deadline = context.now() + limits.stoppingGrace
-        if connection.version == .v311 {
-            window.begin()
-            window.send(try publishStatus(status.offline(), connection), at: context.now())
-            while !window.isSettled {
-                guard context.now() < deadline else { return }
-                try connection.service(for: limits.slice)
-                bookAnswers(connection)
-            }
-        }
-        try connection.disconnect(leavesWill: connection.version == .v5)
-        while connection.isOpen, context.now() < deadline { try connection.service(for: limits.slice) }
-    }
-
-    /// Publishes how the gateway fares when a batch told something new. While old events come in full batches, newer ones
-    /// are behind them: the topic must not go through it all once more.
-    private mutating func tellHealth(after batch: borrowing EventBatch) throws(MQTTFailure) {
-        let last = batch.deliveries.last { $0.role == .transitions }
-        if let last, last.sequence > 0 { health.acknowledge(batch.stream, through: last.sequence) }
-        guard health.isChanged, !(batch.isFull && last?.isReplayed == true) else { return }
-        try publishHealth(try current())
-    }
-
-    /// Its answer is not waited for: the next document says more.
-    private mutating func publishHealth(_ connection: MQTTConnection) throws(MQTTFailure) {
-        nextHealth = context.now() + limits.healthInterval
-        writer.reset()
-        health.tell(into: &writer)
-        _ = try connection.publish(topics.healthTopic, writer.bytes, .atLeastOnce, retain: true, properties)
-    }
-
-    private func publishStatus(_ payload: [UInt8], _ connection: MQTTConnection) throws(MQTTFailure) -> Int32 {
-        try connection.publish(topics.statusTopic, payload, .atLeastOnce, retain: true, properties)
-    }
-
-    private func current() throws(MQTTFailure) -> MQTTConnection {
-        guard let connection else { throw .lost("there is no connection") }
-        return connection
     }
 }
