@@ -68,7 +68,7 @@ let package = Package(
         sink("StdoutSink", "LinuxIO"),
         sink("JSONSink", "LinuxIO"),
         sink("NullSink"),
-        sink("MQTTSink", "CMosquitto"),
+        sink("MQTTSink", "CMosquitto", "LinuxIO"),
 
         // The host.
         library(

@@ -66,7 +66,8 @@ public final class Agent {
     private let signals: Signals
     private let loop: EventLoop
     private let finished: LoopWake
-    private let commands: CommandInbox
+    let commands: CommandInbox
+    private let commandAnswers: CommandAnswers
     /// nil when nobody can ask.
     private let control: ControlSocket?
     private(set) var adapterStates = AdapterStates()
@@ -112,6 +113,7 @@ public final class Agent {
 
         gateway = if let id = configuration.gatewayID { id } else { try GatewayIdentity.ofThisMachine() }
         encoder = EventEncoder(gateway: gateway, vocabulary: vocabulary)
+        commandAnswers = CommandAnswers(commands, gateway: gateway)
         locks = try AdapterLocks(configuration.sources)
         control = try ControlSocket.open(configuration.controlSocket, encoder: encoder, loop: loop, log: log)
         let opened = try OpenSources(configuration, names: names)
@@ -191,7 +193,7 @@ public final class Agent {
     private func startSources() throws(SystemError) {
         _ = try loop.add(signals.descriptor) { [unowned self] in takeSignals() }
         _ = try loop.add(finished.event.number) { [unowned self] in loop.stop() }
-        _ = try loop.add(commands.descriptor) { [unowned self] in commands.answer(with: verbs, gateway: gateway) }
+        _ = try loop.add(commands.descriptor) { [unowned self] in commandAnswers.answer(with: verbs) }
         for source in sources {
             source.start(at: now, self)
             if let descriptor = source.descriptor {
@@ -206,7 +208,8 @@ public final class Agent {
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
         let ours = min(min(end, health.nextLook), min(nextHousekeeping, nextWatchdog))
-        return min(machine, min(ours, control?.nextDeadline ?? .distantFuture))
+        let asked = min(control?.nextDeadline ?? .distantFuture, commandAnswers.nextDeadline)
+        return min(machine, min(ours, asked))
     }
 
     private func timerFired() {
@@ -215,6 +218,7 @@ public final class Agent {
         road.tick(now) { deliver($0) }
         let machine = Clock.now
         control?.advance(to: machine)
+        commandAnswers.advance(to: machine)
         if machine >= nextWatchdog { feedWatchdog(machine) }
         if machine >= nextHousekeeping { keepHouse(machine) }
         if machine >= health.nextLook, let event = health.look(troubles, at: machine, eventTime: now) { deliver(event) }
@@ -321,6 +325,10 @@ public final class Agent {
             log.level = configuration.logLevel
             road.reconfigure(configuration, at: now) { deliver($0) }
             try change(configuration)
+            for var event in configuration.droppedStates(of: self.configuration, at: now) {
+                timeline.stamp(&event)
+                sinks.prime(event)
+            }
             self.configuration = configuration
             changeDemands { demands in
                 demands.reconfigure(configuration)

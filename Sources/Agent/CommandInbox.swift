@@ -10,12 +10,13 @@ final class CommandInbox: Sendable {
     /// Requests that may wait: the loop takes them within milliseconds, and each sink lets through one a second.
     private static let capacity = 32
 
-    private struct Request {
+    struct Request {
         var octets: [UInt8]
         var answer: CommandReceiver.Answer
     }
 
     private let waiting = Mutex<[Request]>([])
+    private let refused = Atomic<UInt64>(0)
     private let wake: EventDescriptor
 
     init() throws(SystemError) { wake = try EventDescriptor() }
@@ -23,60 +24,31 @@ final class CommandInbox: Sendable {
     /// Readable while a request waits.
     var descriptor: Int32 { wake.number }
 
+    /// Requests that were refused so far, by the sinks or here.
+    var refusals: UInt64 { refused.load(ordering: .relaxed) }
+
     /// What sinks are given.
     var receiver: CommandReceiver {
-        CommandReceiver { [self] octets, answer in
-            let isTaken = waiting.withLock { waiting in
-                guard waiting.count < Self.capacity else { return false }
-                waiting.append(Request(octets: octets, answer: answer))
-                return true
-            }
-            if isTaken { wake.signal() }
-            return isTaken
-        }
+        CommandReceiver(
+            submit: { [self] octets, answer in
+                let isTaken = waiting.withLock { waiting in
+                    guard waiting.count < Self.capacity else { return false }
+                    waiting.append(Request(octets: octets, answer: answer))
+                    return true
+                }
+                if isTaken { wake.signal() }
+                return isTaken
+            }, noteRefusal: { [self] in noteRefusal() })
     }
 
-    /// Does what waits, on the loop's thread.
-    func answer(with verbs: VerbTable, gateway: String) {
+    func noteRefusal() { refused.add(1, ordering: .relaxed) }
+
+    /// The requests that came since the last call.
+    func take() -> [Request] {
         wake.clear()
-        let requests = waiting.withLock { waiting in
+        return waiting.withLock { waiting in
             defer { waiting = [] }
             return waiting
         }
-        for request in requests { request.answer(Self.spell(verbs.answer(request.octets), gateway)) }
-    }
-
-    private static func spell(_ request: VerbTable.Request, _ gateway: String) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        if let id = request.id {
-            writer.key("id")
-            writer.integer(id)
-        }
-        writer.key("gateway")
-        writer.string(gateway)
-        writer.key("ok")
-        switch request.answer {
-        case .lines(let bodies):
-            writer.boolean(true)
-            writer.key("answer")
-            writer.beginArray()
-            for body in bodies {
-                writer.beginObject()
-                body(&writer)
-                writer.endObject()
-            }
-            writer.endArray()
-        case .failed(let reason): refuse(reason, &writer)
-        default: refuse("this verb answers over time, which only the control socket can", &writer)
-        }
-        writer.endObject()
-        return writer.bytes
-    }
-
-    private static func refuse(_ reason: String, _ writer: inout JSONWriter) {
-        writer.boolean(false)
-        writer.key("error")
-        writer.string(reason)
     }
 }

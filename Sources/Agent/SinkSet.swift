@@ -73,6 +73,11 @@ final class SinkSet {
         for member in members { member.worker.offer(event) }
     }
 
+    /// Makes a state known that no transition led to.
+    func prime(_ event: borrowing Event) {
+        for member in members { member.worker.prime(event) }
+    }
+
     func reopen() {
         for member in members { member.worker.reopen() }
     }

@@ -207,6 +207,7 @@ extension Agent {
         }
         for (key, value) in [
             ("packets", road.packetCount), ("reports", road.reportCount), ("sightings", road.sightingCount),
+            ("refused_commands", commands.refusals),
         ] {
             writer.key(key)
             writer.integer(value)

@@ -11,7 +11,14 @@ public struct CommandReceiver: Sendable {
     /// - Returns: false when too many requests wait already; nothing comes of this one then.
     public let submit: @Sendable (_ request: [UInt8], _ answer: @escaping Answer) -> Bool
 
-    public init(submit: @escaping @Sendable (_ request: [UInt8], _ answer: @escaping Answer) -> Bool) {
+    /// Counts a request that the sink itself refused. May be called from any thread.
+    public let noteRefusal: @Sendable () -> Void
+
+    public init(
+        submit: @escaping @Sendable (_ request: [UInt8], _ answer: @escaping Answer) -> Bool,
+        noteRefusal: @escaping @Sendable () -> Void = {}
+    ) {
         self.submit = submit
+        self.noteRefusal = noteRefusal
     }
 }

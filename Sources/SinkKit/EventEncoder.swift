@@ -59,6 +59,31 @@ public struct EventEncoder: Sendable {
         writer.endObject()
     }
 
+    /// Appends the beacons inside a region at one moment, in the order of their ranks, as one object: the payload of a
+    /// `ranging` topic.
+    ///
+    /// - Parameter round: `ranging` events of one region and time; nothing is written for none.
+    public func encodeRanging(_ round: [Event], into writer: inout JSONWriter) {
+        guard let first = round.first else { return }
+        writer.beginObject()
+        writer.key("event")
+        writer.string(first.kind.word)
+        writeTime(first, &writer)
+        writer.key("region")
+        writer.string(vocabulary.names[first.region])
+        writer.key("inside")
+        writer.integer(first.insideCount)
+        writer.key("beacons")
+        writer.beginArray()
+        for event in round {
+            writer.beginObject()
+            writeBeacon(event, &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+    }
+
     private func writeTime(_ event: borrowing Event, _ writer: inout JSONWriter) {
         writer.key("time")
         writer.time(event.wallTime)

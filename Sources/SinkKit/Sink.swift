@@ -145,11 +145,16 @@ public struct SinkError: Error, CustomStringConvertible {
     public var operation: String
     /// What happened, and the cure where one is known.
     public var reason: String
+    /// The next try comes no later than this; nil when the wait may grow as usual.
+    public var longestWait: TimeInterval?
 
-    public init(_ disposition: Disposition, _ operation: String, _ reason: String) {
+    public init(
+        _ disposition: Disposition, _ operation: String, _ reason: String, longestWait: TimeInterval? = nil
+    ) {
         self.disposition = disposition
         self.operation = operation
         self.reason = reason
+        self.longestWait = longestWait
     }
 
     public var description: String { "\(operation): \(reason)" }

@@ -143,7 +143,8 @@ final class SinkDriver {
             try body()
         } catch {
             guard error.disposition != .finished else { throw error }
-            throw SinkError(.disconnected(accepted: 0), error.operation, error.reason)
+            throw SinkError(
+                .disconnected(accepted: 0), error.operation, error.reason, longestWait: error.longestWait)
         }
     }
 
@@ -261,7 +262,8 @@ final class SinkDriver {
             markRepeated()
         }
         isFailing = true
-        let delay = backoff.delay(at: context.now())
+        let usual = backoff.delay(at: context.now())
+        let delay = min(usual, error.longestWait ?? usual)
         pauseEnd = context.now() + delay
         inbox.withQueue { $0.enter(.waiting) }
         report.failed(error, nextTry: delay)

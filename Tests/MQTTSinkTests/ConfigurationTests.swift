@@ -35,6 +35,16 @@ import Testing
         ("host", "broker.local", true), ("host", "::1", true), ("host", "mqtt://broker", false), ("host", "a b", false),
         ("topic_prefix", "beacond", true), ("topic_prefix", "site.1/hall_2", true), ("topic_prefix", "a//b", false),
         ("topic_prefix", "/a", false), ("topic_prefix", "$SYS", false), ("topic_prefix", "a/#", false),
+        ("gateway_topic", "{gateway}", true), ("gateway_topic", "hall-1/{gateway}/now", true),
+        ("gateway_topic", "fixed", false), ("gateway_topic", "{gateway}/{alias}", false),
+        ("gateway_topic", "gw-{gateway}", false), ("beacon_topic", "{gateway}/{alias}", true),
+        ("beacon_topic", "{format}/{identity}/{gateway}", true),
+        ("beacon_topic", "{gateway}/{minor}/{major}/{uuid}", true), ("beacon_topic", "{alias}", false),
+        ("beacon_topic", "{gateway}/{major}/{minor}", false), ("beacon_topic", "{gateway}/{alias}/#", false),
+        ("beacon_topic", "{gateway}/+/{alias}", false), ("beacon_topic", "$share/{gateway}/{alias}", false),
+        ("beacon_topic", "{gateway}//{alias}", false), ("beacon_topic", "{gateway}/{alias}/", false),
+        ("beacon_topic", "{gateway}/{major}{minor}/{uuid}", false), ("beacon_topic", "{gateway}/{region}", false),
+        ("region_topic", "zone/{region}/{gateway}", true), ("region_topic", "{gateway}", false),
         ("client_id", "gw:1", true), ("client_id", "gw 1", false),
     ])
     func `texts are checked`(name: String, text: String, isRight: Bool) throws {
@@ -49,16 +59,24 @@ import Testing
         #expect((pattern.firstMatch(in: text, range: range) != nil) == isRight, "the schema's pattern says the same")
     }
 
-    @Test func `a password needs a user`() {
-        func paths(_ text: String) -> [String] {
-            do throws(ConfigurationError) {
-                _ = try ConfigurationReader.read(
-                    Array(text.utf8), file: "test.json", section: MQTTConfiguration.section)
-                return []
-            } catch {
-                return error.problems.map(\.path)
-            }
+    private func paths(_ text: String) -> [String] {
+        do throws(ConfigurationError) {
+            _ = try ConfigurationReader.read(Array(text.utf8), file: "test.json", section: MQTTConfiguration.section)
+            return []
+        } catch {
+            return error.problems.map(\.path)
         }
+    }
+
+    @Test func `a beacon and a region of one name have topics of their own`() {
+        #expect(paths(#"{"beacon_topic": "{gateway}/region/{alias}"}"#) == ["$.beacon_topic"])
+        #expect(
+            paths(#"{"beacon_topic": "{gateway}/{alias}", "region_topic": "{gateway}/{region}"}"#)
+                == ["$.beacon_topic"])
+        #expect(paths(#"{"beacon_topic": "b/{gateway}/{alias}", "region_topic": "r/{gateway}/{region}"}"#).isEmpty)
+    }
+
+    @Test func `a password needs a user`() {
         #expect(paths(#"{"password": "file:/a"}"#) == ["$.password"])
         #expect(paths(#"{"password": "file:/a", "username": "u"}"#).isEmpty)
         #expect(paths(#"{"username": "u"}"#).isEmpty)

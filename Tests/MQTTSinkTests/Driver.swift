@@ -110,6 +110,16 @@ final class Driver {
         return event
     }
 
+    /// One beacon of a round of ranging, as many nanoseconds after the start as `round`.
+    func ranged(_ name: String, rank: UInt32, of count: UInt32, round: Int64 = 1) -> Event {
+        var event = event(.ranging, minor: UInt16(rank))
+        event.time = .zero + TimeInterval(nanoseconds: round)
+        event.region = vocabulary.names.intern(name)
+        event.rank = rank
+        event.insideCount = count
+        return event
+    }
+
     /// Transitions of one beacon with sequence numbers.
     func transitions(_ sequence: ClosedRange<UInt64>) -> [Delivery] {
         sequence.map { Delivery(role: .transitions, event: event($0 % 2 == 1 ? .enter : .exit), sequence: $0) }

@@ -74,6 +74,20 @@ import Testing
         #expect(late.messages(on: "\(beacon)/presence").first?["state"] == "present")
         #expect(late.messages(on: "\(root)/region/hall%201%2Ea/presence").first?["state"] == "inside")
         #expect(late.messages(on: "\(root)/status").first?["state"] == "online")
+
+        var removed = driver.event(.exit)
+        removed.exitReason = .removed
+        try driver.write([
+            Delivery(role: .states, event: removed),
+            Delivery(role: .transitions, event: driver.region(.adapter, "hci0"), sequence: 301),
+            Delivery(role: .sightings, event: driver.ranged("hall 1.a", rank: 1, of: 1)),
+        ])
+        #expect(live.wait { messages in messages.contains { $0.topic == "\(root)/region/hall%201%2Ea/ranging" } })
+        let later = try Subscriber(port: server.port, version: "311", "beacond/#")
+        #expect(later.wait { messages in messages.contains { $0.topic == "\(root)/health" } })
+        #expect(later.wait { messages in messages.contains { $0.topic.hasSuffix("/region/hall%201%2Ea/presence") } })
+        #expect(later.messages(on: "\(beacon)/presence").isEmpty)
+
         driver.close(isFinal: true)
         #expect(live.wait { $0.last { $0.topic == "\(root)/status" }?["state"] == "offline" })
     }

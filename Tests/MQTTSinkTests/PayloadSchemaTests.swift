@@ -24,24 +24,35 @@ import Testing
         let subscriber = try Subscriber(broker, "beacond/#")
         let driver = Driver(port: broker.port, ["commands": .list([.text("state")])])
         try driver.open()
-        let transitions: [Event] =
-            [driver.event(.enter), exit(driver), driver.region(.regionEnter, "hall 1")]
-            + [driver.region(.regionExit, "hall 1"), driver.region(.adapter, "hci0"), gap()]
+        var transitions = Event.Kind.allCases.map { transition($0, driver) }.filter(\.isTransition)
+        transitions += Event.AdapterState.allCases.map { state in
+            var event = driver.region(.adapter, "hci1")
+            event.adapterState = state
+            event.trouble = state == .failed ? driver.vocabulary.names.intern("it is gone") : .none
+            return event
+        }
         var unheard = driver.event(.sighting, minor: 3)
         unheard.signal = Signal()
         unheard.measuredPower = nil
         unheard.isClockSynchronized = false
+        let states: [Event.Kind] = [.enter, .exit, .regionEnter, .regionExit, .regionUnknown, .regionKnown]
         let deliveries =
-            transitions.prefix(4).map { Delivery(role: .states, event: $0) }
+            states.map { Delivery(role: .states, event: transition($0, driver)) }
             + transitions.enumerated().map {
-                Delivery(role: .transitions, event: $1, sequence: UInt64($0 + 1), isReplayed: $0 % 2 == 0)
-            } + [driver.event(.sighting), unheard].map { Delivery(role: .sightings, event: $0) }
+                Delivery(role: .transitions, event: $1, sequence: UInt64($0 + 1), isReplayed: $0 % 2 == 1)
+            }
+            + [driver.event(.sighting), unheard, driver.ranged("hall 1", rank: 1, of: 1)].map {
+                Delivery(role: .sightings, event: $0)
+            }
         try driver.write(deliveries, stream: Self.stream)
-        #expect(subscriber.wait { $0.count == deliveries.count + 1 })
+        // And the birth, and the health document.
+        #expect(subscriber.wait { $0.count == deliveries.count + 2 })
         driver.close(isFinal: false)
 
         let payloads = subscriber.messages.map { ($0.topic, $0.payload) }
-        #expect(Set(payloads.compactMap { object($0.1)?["event"] as? String }).count == 7)
+        let told = Set(payloads.compactMap { object($0.1)?["event"] as? String })
+        #expect(told == Set(Event.Kind.allCases.map(\.word)))
+        #expect(Set(payloads.map { schema(of: $0.0) }) == ["event", "state", "status", "health", "ranging"])
         try expectFit(payloads)
     }
 
@@ -60,7 +71,7 @@ import Testing
                 examples.append((topic, String(line)))
             }
         }
-        #expect(examples.count >= 8)
+        #expect(examples.count >= 10)
         try expectFit(examples)
     }
 
@@ -71,24 +82,37 @@ import Testing
             ("state", #"{"state":"present","time":"2026-11-30T21:09:00.123Z","v":1,"gateway":"g"}"#),
             ("status", #"{"state":"online","v":1,"gateway":"g","version":"1"}"#),
             ("answer", #"{"gateway":"g","ok":false}"#),
+            ("health", #"{"healthy":true,"v":1,"gateway":"g","version":"1"}"#),
+            ("ranging", #"{"event":"ranging","v":1,"gateway":"g","region":"r","inside":1,"beacons":[]}"#),
         ]
         for (schema, payload) in wrong { #expect(try judge([payload], schema).map(\.accepted) == [false]) }
     }
 
     // MARK: Parts
 
-    private func exit(_ driver: Driver) -> Event {
-        var event = driver.event(.exit)
-        event.lastSeen = .zero
-        event.lastSeenWallTime = WallTime(milliseconds: 1_789_999_980_000)
-        event.exitTime = .seconds(20)
-        return event
-    }
-
-    private func gap() -> Event {
-        var event = Event(kind: .gap, time: .zero)
-        event.gap = (3, 9)
-        return event
+    private func transition(_ kind: Event.Kind, _ driver: Driver) -> Event {
+        switch kind {
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown: return driver.region(kind, "hall 1")
+        case .adapter: return driver.region(kind, "hci0")
+        case .gap:
+            var event = Event(kind: .gap, time: .zero)
+            event.gap = (3, 9)
+            return event
+        case .health:
+            var event = Event(kind: .health, time: .zero)
+            event.isHealthy = false
+            event.trouble = driver.vocabulary.names.intern("hci0 is blind")
+            return event
+        case .sighting, .ranging, .enter, .exit, .proximity, .clone:
+            var event = driver.event(kind)
+            event.lastSeen = .zero
+            event.lastSeenWallTime = WallTime(milliseconds: 1_789_999_980_000)
+            event.exitTime = .seconds(20)
+            event.exitLimit = .data
+            event.falseExits = (1 / 86_400, 0.5 / 86_400)
+            event.otherAddress = DeviceAddress(value: 0x0011_2233_4466, kind: .randomDevice)
+            return event
+        }
     }
 
     private func object(_ text: String) -> [String: Any]? {
@@ -99,6 +123,8 @@ import Testing
         switch topic.split(separator: "/").last {
         case "presence": "state"
         case "status": "status"
+        case "health": "health"
+        case "ranging": "ranging"
         case "answer": "answer"
         default: "event"
         }

@@ -106,7 +106,7 @@ import Testing
         #expect(error.isDisconnected)
         #expect(error.accepted == 0)
         // Without the birth.
-        #expect(broker.packets.withLock { $0.filter { $0.type == 3 }.count } - 1 == 19)
+        #expect(broker.packets.withLock { $0.filter { $0.type == 3 }.count } - 1 == 18)
     }
 
     @Test func `a message that the broker refuses is rejected, and those before it are accepted`() throws {

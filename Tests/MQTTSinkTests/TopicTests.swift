@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import Configuration
 import Testing
 
 @testable import MQTTSink
@@ -36,6 +37,43 @@ import Testing
             spell(driver.region(.regionEnter, "Büro 1"), .presence) == "site/one/gw%2E1/region/B%C3%BCro%201/presence")
         #expect(spell(driver.region(.adapter, "hci0"), .event) == "site/one/gw%2E1/event")
         #expect(spell(driver.region(.gap, ""), .event) == "site/one/gw%2E1/event")
+    }
+
+    @Test func `templates say where each topic is`() {
+        let templates = MQTTConfiguration.Templates(
+            Values(given: [
+                "gateway_topic": .text("gateways/{gateway}"), "beacon_topic": .text("{alias}/at/{gateway}"),
+                "region_topic": .text("v1.0/{region}/{gateway}"),
+            ]))
+        var topics = MQTTTopics(prefix: "site", gateway: "gw 1", vocabulary: driver.vocabulary, templates: templates)
+        #expect(topics.status == "site/gateways/gw%201/status")
+        #expect(topics.territories == ["site/gateways/gw%201/", "site/", "site/v1.0/"])
+
+        func spell(_ event: Event, _ leaf: MQTTTopics.Leaf) -> String {
+            topics.spell(event, leaf)
+            return topics.text
+        }
+        var beacon = driver.event(.enter, minor: 7)
+        beacon.name = driver.vocabulary.names.intern("front door/+")
+        #expect(spell(beacon, .presence) == "site/front%20door%2F%2B/at/gw%201/presence")
+        beacon.name = driver.vocabulary.names.intern("back")
+        #expect(spell(beacon, .presence) == "site/back/at/gw%201/presence", "as a new configuration calls it")
+        #expect(
+            spell(driver.event(.enter, minor: 7), .event) == "site/gw%201/ibeacon/\(Driver.uuid)/1/7/event",
+            "what has no alias is where it usually is")
+        #expect(spell(driver.region(.regionEnter, "a b"), .ranging) == "site/v1.0/a%20b/gw%201/ranging")
+        #expect(spell(driver.region(.adapter, "hci0"), .event) == "site/gateways/gw%201/event")
+    }
+
+    @Test func `fields of an identity may change their order`() {
+        let templates = MQTTConfiguration.Templates(
+            Values(given: ["beacon_topic": .text("{gateway}/{minor}/{major}/{uuid}")]))
+        var topics = MQTTTopics(prefix: "b", gateway: "g", vocabulary: driver.vocabulary, templates: templates)
+        topics.spell(driver.event(.enter, minor: 7), .event)
+        #expect(topics.text == "b/g/7/1/\(Driver.uuid)/event")
+        let identity = BeaconIdentity(format: FormatID(rawValue: 1), octets: Array("u".utf8).span)
+        topics.spell(driver.event(.enter, identity), .event)
+        #expect(topics.text == "b/g/eddystone-url/u/event")
     }
 
     @Test func `more beacons than are kept get their own topics all the same`() {

@@ -84,10 +84,13 @@ import Testing
         try certificates.makeCertificate(validFrom: start)
         let (broker, port) = try secureBroker(certificates, certificate: "later.crt")
         defer { broker.kill() }
-        let driver = Driver(port: port, keys(certificates))
+        let driver = Driver(port: port, limits: MQTTLimits(isClockSynchronized: { false }), keys(certificates))
         let error = try #require(Driver.failure { try driver.open() })
         #expect(error.isDisconnected)
         #expect(error.reason.contains("the clock of this machine"), "\(error)")
+        #expect(error.longestWait == .seconds(5), "the clock may be right soon")
+        let certain = Driver(port: port, limits: MQTTLimits(isClockSynchronized: { true }), keys(certificates))
+        #expect(try #require(Driver.failure { try certain.open() }).longestWait == nil)
         Thread.sleep(until: start.addingTimeInterval(1))
         try driver.open()
     }

@@ -220,6 +220,21 @@ import Testing
         #expect(script.record.calls.last == "close finally")
     }
 
+    @Test func aSinkMayAskForAShorterWait() throws {
+        let script = Script(
+            "eager",
+            onOpen: { attempt in
+                attempt < 3
+                    ? SinkError(.disconnected(accepted: 0), "open", "not yet", longestWait: .milliseconds(5)) : nil
+            })
+        let worker = try SinkWorker(
+            registration: SinkRegistration(ScriptedSink<StatefulTraits>.self), configuration: Values(),
+            context: Samples.context(script.name), backoff: Backoff(base: .seconds(300), limit: .seconds(600), seed: 1))
+        try worker.start()
+        #expect(eventually { worker.counters.state == .open })
+        #expect(worker.stopAndJoin())
+    }
+
     @Test func aReaderThatIsGoneEndsTheWorker() throws {
         let finished = Atomic(0)
         let script = Script("pipe", onWrite: { _ in SinkError(.finished, "write", "broken pipe") })

@@ -9,7 +9,7 @@ import Synchronization
 public final class Broker: @unchecked Sendable {
     public enum Failure: Error {
         case didNotStart(String)
-        case passwordTool
+        case toolFailed(String)
     }
 
     /// The port stays the same over every restart.
@@ -88,6 +88,11 @@ public final class Broker: @unchecked Sendable {
         if process.isRunning { Glibc.kill(process.processIdentifier, number) }
     }
 
+    /// Publishes at QoS 1 with mosquitto_pub; returns when the broker has it.
+    public func publish(_ arguments: [String]) throws {
+        try Self.run("mosquitto_pub", ["-h", "127.0.0.1", "-p", "\(port)", "-q", "1"] + arguments)
+    }
+
     // MARK: Parts
 
     /// A port of 127.0.0.1 on which nobody listens now.
@@ -133,7 +138,7 @@ public final class Broker: @unchecked Sendable {
         process.standardError = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure.passwordTool }
+        guard process.terminationStatus == 0 else { throw Failure.toolFailed(name) }
     }
 
     /// Debian has the broker in `sbin`, which is not in everybody's path.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import LinuxIO
 import SinkKit
 import Synchronization
 
@@ -25,43 +26,62 @@ struct CommandDesk {
     /// Commands in a row; beyond, one a second.
     private static let burst = 5
 
-    /// Commands that were refused, for whatever reason.
-    private(set) var refusals: UInt64 = 0
-
     private let allowed: [String]
     private let gateway: String
-    /// `<prefix>/<gateway>/`
+    /// What stands before `command/`.
     private let root: String
+    /// What topics of this gateway begin with.
+    private let territories: [String]
     private let receiver: CommandReceiver?
     private let waiting = Waiting()
     private var allowance = CommandDesk.burst
     private var allowanceTime = MonotonicTime.zero
 
-    /// Written to by the loop's thread.
+    /// Written to by the loop's thread, which wakes that of the sink.
     private final class Waiting: Sendable {
-        let state = Mutex<(replies: [Reply], unanswered: Int)>(([], 0))
+        let replies = Mutex<[Reply]>([])
+        /// nil when the process has no descriptors left: answers then wait for the next look.
+        let wake = try? EventDescriptor()
+
+        var descriptor: Int32 {
+            switch wake {
+            case .some(let wake): wake.number
+            case nil: -1
+            }
+        }
+
+        func add(_ reply: Reply) {
+            replies.withLock { $0.append(reply) }
+            wake?.signal()
+        }
+
+        func take() -> [Reply] {
+            wake?.clear()
+            return replies.withLock { replies in
+                defer { replies = [] }
+                return replies
+            }
+        }
     }
 
-    init(allowed: [String], gateway: String, root: String, receiver: CommandReceiver?) {
+    init(
+        allowed: [String], gateway: String, root: String, territories: [String] = [], receiver: CommandReceiver?
+    ) {
         self.allowed = allowed
         self.gateway = gateway
         self.root = root
+        self.territories = territories + [root]
         self.receiver = receiver
     }
 
     /// The topics of commands; nil when none is obeyed.
     var filter: String? { allowed.isEmpty ? nil : "\(root)command/+" }
 
-    /// An answer may come at any moment.
-    var isWaiting: Bool { waiting.state.withLock { $0.unanswered > 0 } }
+    /// Readable while an answer waits to be published.
+    var descriptor: Int32 { waiting.descriptor }
 
     /// The answers that came since the last call.
-    func takeReplies() -> [Reply] {
-        waiting.state.withLock { state in
-            defer { state.replies = [] }
-            return state.replies
-        }
-    }
+    func takeReplies() -> [Reply] { waiting.take() }
 
     /// Obeys or refuses.
     ///
@@ -81,7 +101,8 @@ struct CommandDesk {
         } else if message.payload.count > Self.longestRequest {
             reason = "a command is not longer than \(Self.longestRequest) bytes"
         } else if !isSane {
-            reason = "the response topic must be a topic outside \(root) of at most \(Self.longestTopic) bytes"
+            reason =
+                "the response topic must be a topic outside those of this gateway, of at most \(Self.longestTopic) bytes"
         } else if !allowed.contains(verb) {
             reason = "this command is not allowed here: `commands` has \(allowed.joined(separator: ", "))"
         } else if let request = Self.request(verb, message.payload) {
@@ -90,28 +111,22 @@ struct CommandDesk {
             reason = "expected nothing, or an object with the parameters of \(verb)"
         }
         guard let reason else { return nil }
-        refusals += 1
+        receiver?.noteRefusal()
         var refusal = reply
         refusal.payload = spell(reason)
-        waiting.state.withLock { $0.replies.append(refusal) }
+        waiting.add(refusal)
         return reason
     }
 
     private func submit(_ request: [UInt8], _ reply: Reply) -> String? {
         guard let receiver else { return "this program takes no commands" }
-        waiting.state.withLock { $0.unanswered += 1 }
         let tooLong = spell("the answer is longer than \(Self.longestAnswer) bytes: ask for less")
         let isTaken = receiver.submit(request) { [waiting] answer in
             var reply = reply
             reply.payload = answer.count > Self.longestAnswer ? tooLong : answer
-            waiting.state.withLock { state in
-                state.unanswered -= 1
-                state.replies.append(reply)
-            }
+            waiting.add(reply)
         }
-        if isTaken { return nil }
-        waiting.state.withLock { $0.unanswered -= 1 }
-        return "too many commands wait; try again later"
+        return isTaken ? nil : "too many commands wait; try again later"
     }
 
     /// A bucket that holds a few commands and gets one a second.
@@ -128,7 +143,8 @@ struct CommandDesk {
 
     /// A topic that an answer may go to: not one of this gateway, lest an answer becomes a command or a state.
     private func isFree(_ topic: String) -> Bool {
-        (1...Self.longestTopic).contains(topic.utf8.count) && !topic.hasPrefix("$") && !topic.hasPrefix(root)
+        (1...Self.longestTopic).contains(topic.utf8.count) && !topic.hasPrefix("$")
+            && !territories.contains { topic.hasPrefix($0) }
             && topic.utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "#") }
     }
 

@@ -31,6 +31,8 @@ struct DeliveryWindow {
     }
 
     var isFull: Bool { owed.count >= capacity }
+    /// At least half of the window is free.
+    var isRoomy: Bool { owed.count <= capacity / 2 }
     var isSettled: Bool { owed.isEmpty }
 
     /// Deliveries from the front of the batch that the destination has.

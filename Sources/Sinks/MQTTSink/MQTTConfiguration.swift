@@ -68,6 +68,38 @@ struct MQTTConfiguration {
             expected: "topic levels of letters, digits, '_', '-' and '.', separated by '/'", check: isTopicPrefix),
         "First levels of every topic.")
 
+    static let gatewayTopic = Key.text(
+        "gateway_topic", default: "{gateway}",
+        .init(
+            maximumBytes: 256, pattern: TopicTemplate.pattern(TopicTemplate.gatewayFields),
+            expected: "topic levels, one of them `{gateway}`"
+        ) { TopicTemplate.gateway($0) != nil },
+        "Levels behind `topic_prefix` of the topics of the gateway: its status, health, events and commands.")
+
+    static let usualBeaconTopic = "{gateway}/{format}/{identity}"
+
+    static let beaconTopic = Key.text(
+        "beacon_topic", default: usualBeaconTopic,
+        .init(
+            maximumBytes: 256,
+            pattern: TopicTemplate.pattern(
+                TopicTemplate.beaconFields,
+                needed: #"(?=.*\{(identity|alias)\}|(?=.*\{uuid\})(?=.*\{major\})(?=.*\{minor\}))"#),
+            expected: "topic levels, among them `{gateway}` and one of `{identity}`, `{alias}`, or all of `{uuid}`, "
+                + "`{major}` and `{minor}`; `{format}` may stand beside them"
+        ) { TopicTemplate.beacon($0) != nil },
+        "Levels behind `topic_prefix` of the topics of a beacon; one that lacks a field has its topics under the "
+            + "default.")
+
+    static let regionTopic = Key.text(
+        "region_topic", default: "{gateway}/region/{region}",
+        .init(
+            maximumBytes: 256,
+            pattern: TopicTemplate.pattern(TopicTemplate.regionFields, needed: #"(?=.*\{region\})"#),
+            expected: "topic levels, among them `{gateway}` and `{region}`"
+        ) { TopicTemplate.region($0) != nil },
+        "Levels behind `topic_prefix` of the topics of a region.")
+
     static let keepalive = Key.duration(
         "keepalive", default: .seconds(20), in: .seconds(5)...(.seconds(300)),
         "Longest silence on the connection before it is tested; a dead one is noticed after twice this time.")
@@ -91,7 +123,8 @@ struct MQTTConfiguration {
         [
             host.declaration, port.declaration, clientID.declaration, username.declaration, password.declaration,
             tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
-            topicPrefix.declaration, keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
+            topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
+            keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
             commands.declaration,
         ]
     ) { values, complaints in
@@ -103,17 +136,36 @@ struct MQTTConfiguration {
                 values.isGiven(keyFile) ? ("key_file", "certificate_file") : ("certificate_file", "key_file")
             complaints.add(given, "needs `\(missing)` beside it")
         }
-        if !values[tls] {
+        if TopicTemplate.beacon(values[beaconTopic])?.shape == TopicTemplate.region(values[regionTopic])?.shape {
+            complaints.add(
+                values.isGiven(beaconTopic) ? "beacon_topic" : "region_topic",
+                "a beacon and a region of one name would have the same topic")
+        }
+        // Who says that it is off may keep the rest for later, as the sample does.
+        if !values.isGiven(tls) {
             if values.isGiven(caFile) { complaints.add("ca_file", "needs `\"tls\": true`") }
             if values.isGiven(certificateFile) { complaints.add("certificate_file", "needs `\"tls\": true`") }
             if values.isGiven(alpn) { complaints.add("alpn", "needs `\"tls\": true`") }
-        } else if values[host].hasPrefix("unix:") {
+        } else if values[tls], values[host].hasPrefix("unix:") {
             complaints.add("tls", "a local socket is not encrypted")
         }
     }
 
     /// Where Debian keeps the authorities that the machine trusts.
     private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
+
+    /// How topics are spelled behind the prefix.
+    struct Templates {
+        var gateway: TopicTemplate?
+        var beacon: TopicTemplate?
+        var region: TopicTemplate?
+
+        init(_ values: Values) {
+            gateway = TopicTemplate.gateway(values[gatewayTopic])
+            beacon = TopicTemplate.beacon(values[beaconTopic])
+            region = TopicTemplate.region(values[regionTopic])
+        }
+    }
 
     /// What TLS needs besides the machine's library.
     struct TLS {
@@ -132,6 +184,7 @@ struct MQTTConfiguration {
     /// nil: not encrypted.
     var tls: TLS?
     var topicPrefix: String
+    var templates: Templates
     /// Seconds.
     var keepalive: Int32
     /// nil: whichever the broker speaks.
@@ -156,6 +209,7 @@ struct MQTTConfiguration {
                 caFile: values[Self.caFile] ?? Self.authorities, certificate: files, alpn: values[Self.alpn])
         }
         topicPrefix = values[Self.topicPrefix]
+        templates = Templates(values)
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
         publishesUnknown = values[Self.publishUnknown]
         commands = values[Self.commands]

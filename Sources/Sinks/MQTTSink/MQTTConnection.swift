@@ -40,7 +40,9 @@ import Glibc
 
     private let handle: OpaquePointer
     private let isEncrypted: Bool
-    private var polled = [pollfd(), pollfd()]
+    /// The kernel holds what does not fill a segment.
+    private var isGathering = false
+    private var polled = [pollfd(), pollfd(), pollfd()]
     /// TCP has connected.
     private var isReached = false
 
@@ -79,20 +81,43 @@ import Glibc
 
     // MARK: Driving
 
+    /// Lets the kernel put messages together into full segments until ``release()`` or the next wait: sent one by one,
+    /// each would wake the broker.
+    func gather() {
+        guard !isGathering else { return }
+        isGathering = true
+        setOption(IPPROTO_TCP, TCP_CORK, 1)
+    }
+
+    /// Sends at once what was gathered.
+    func release() {
+        guard isGathering else { return }
+        isGathering = false
+        setOption(IPPROTO_TCP, TCP_CORK, 0)
+    }
+
     /// Waits for the socket and moves bytes both ways once.
     ///
     /// - Parameters:
     ///   - time: the longest wait.
     ///   - wake: a descriptor that ends the wait when it becomes readable; −1 for none.
+    ///   - other: another one.
     /// - Returns: whether `wake` is readable.
     @discardableResult
-    func service(for time: TimeInterval, wake: Int32 = -1) throws(MQTTFailure) -> Bool {
+    func service(
+        for time: TimeInterval, wake: Int32 = -1, alsoFor other: Int32 = -1
+    ) throws(MQTTFailure) -> Bool {
+        release()
+        // mosquitto lets its second small packet wait until the first one is acknowledged by this machine, which would
+        // take its time over it, up to 40 ms. The kernel forgets the wish, so it is said before each wait.
+        setOption(IPPROTO_TCP, TCP_QUICKACK, 1)
         let socket = unsafe mosquitto_socket(handle)
         guard socket >= 0 else { throw endFailure(MOSQ_ERR_NO_CONN, systemCode: 0) }
         // The library waits for the broker's first word of TLS even when TCP was not there yet to send its own.
         let wantsWrite = hasUnsentBytes || isEncrypted && !isReached
         polled[0] = pollfd(fd: socket, events: Int16(POLLIN) | (wantsWrite ? Int16(POLLOUT) : 0), revents: 0)
         polled[1] = pollfd(fd: wake, events: Int16(POLLIN), revents: 0)
+        polled[2] = pollfd(fd: other, events: Int16(POLLIN), revents: 0)
         let wait = Int32(clamping: (max(time, .zero).nanoseconds + 999_999) / 1_000_000)
         let count = unsafe polled.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), wait) }
         let ready = count > 0 ? Int32(polled[0].revents) : 0
@@ -233,15 +258,16 @@ import Glibc
     }
 
     private func setSocketOptions(_ parameters: Parameters) {
-        let socket = unsafe mosquitto_socket(handle)
-        // An option that this kind of socket does not know is no reason not to connect.
-        func set(_ level: Int32, _ option: Int32, _ value: Int32) {
-            var value = value
-            _ = unsafe setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
-        }
-        set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, parameters.userTimeout)
-        set(SOL_SOCKET, SO_SNDBUF, parameters.sendBuffer)
+        setOption(IPPROTO_TCP, TCP_NODELAY, 1)
+        setOption(IPPROTO_TCP, TCP_USER_TIMEOUT, parameters.userTimeout)
+        setOption(Int(SOL_SOCKET), SO_SNDBUF, parameters.sendBuffer)
+    }
+
+    /// An option that this kind of socket does not know is no reason not to connect.
+    private func setOption(_ level: Int, _ option: Int32, _ value: Int32) {
+        var value = value
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        _ = unsafe setsockopt(mosquitto_socket(handle), Int32(level), option, &value, size)
     }
 
     /// Asks whether connect(2) succeeded, because the library does not and would lose the reason.
@@ -262,7 +288,9 @@ import Glibc
     }
 
     private func endFailure(_ code: mosq_err_t, systemCode: Int32) -> MQTTFailure {
-        if let trouble = reports.tlsTrouble { return .lost("TLS: \(trouble)") }
+        if let trouble = reports.tlsTrouble {
+            return reports.isUntrusted ? .untrusted("TLS: \(trouble)") : .lost("TLS: \(trouble)")
+        }
         if let refusal = reports.connectCode, refusal != 0 { return .refused(code: refusal) }
         if let reason = reports.endCode, reason >= 128 { return .ended(code: reason) }
         if isReached, reports.connectCode == nil, !isOpen, code != MOSQ_ERR_KEEPALIVE { return .hungUp }

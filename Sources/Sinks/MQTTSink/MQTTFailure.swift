@@ -11,6 +11,8 @@ enum MQTTFailure: Error {
     case hungUp
     /// There is no connection, or no longer.
     case lost(String)
+    /// The broker's certificate was not accepted.
+    case untrusted(String)
     /// This message can never be sent.
     case unsendable(String)
     /// The program ends, and the answer did not come in the time that is left.
@@ -21,7 +23,7 @@ enum MQTTFailure: Error {
         switch self {
         case .refused(let code): Self.refusesVersion(code)
         case .hungUp: true
-        case .lost, .unsendable, .stopping: false
+        case .lost, .untrusted, .unsendable, .stopping: false
         }
     }
 
@@ -32,7 +34,7 @@ enum MQTTFailure: Error {
         switch self {
         case .refused(let code): Self.codeText(code)
         case .hungUp: "the broker closed the connection instead of accepting it"
-        case .lost(let reason), .unsendable(let reason): reason
+        case .lost(let reason), .untrusted(let reason), .unsendable(let reason): reason
         case .stopping: "the program ends before the broker has answered"
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BeaconModel
+import LinuxIO
 
 /// The times and counts of the MQTT sink; a test shortens them.
 struct MQTTLimits {
@@ -10,6 +11,12 @@ struct MQTTLimits {
     /// Longest time without a PUBACK while one is owed: far above a round trip and a broker's commit to disk, below
     /// the 40 s at which the keepalive would notice.
     var acknowledgementTime = TimeInterval.seconds(15)
+
+    /// Longest wait for the next try while the clock may be what makes the broker's certificate invalid: a machine
+    /// without a clock of its own learns the time within seconds of finding the network.
+    var clockWait = TimeInterval.seconds(5)
+    /// Whether the clock of this machine follows a time source.
+    var isClockSynchronized: @Sendable () -> Bool = { Clock.isSynchronized }
 
     /// How long a sighting may wait for room in the socket: long enough for a burst to drain, short enough that the
     /// transitions behind it do not notice.
@@ -22,11 +29,12 @@ struct MQTTLimits {
     /// Longest time between two looks at the clock, at ``SinkContext/isStopping`` and at the keepalive.
     var slice = TimeInterval.milliseconds(100)
 
-    /// Longest time between two looks for the answer to a command while one is owed.
-    var answerSlice = TimeInterval.milliseconds(20)
+    /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; two places are left for the birth
+    /// and the health document.
+    var window = 18
 
-    /// Unacknowledged deliveries at QoS 1. libmosquitto sends at most 20 at once; one place is left for the birth.
-    var window = 19
+    /// Longest time between two health documents of one connection, whose counts go on.
+    var healthInterval = TimeInterval.seconds(60)
 
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60

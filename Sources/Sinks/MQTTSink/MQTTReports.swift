@@ -33,8 +33,10 @@ final class MQTTReports {
     var subscriptionRefusal: Int32?
     /// What came on the gateway's own status topic and on those of commands.
     var messages: [Message] = []
-    /// What OpenSSL last said.
+    /// What OpenSSL said first.
     var tlsTrouble: String?
+    /// That was about the broker's certificate.
+    var isUntrusted = false
 
     /// Registers the callbacks of a handle that was made with this object as its context.
     func register(with handle: OpaquePointer) {
@@ -74,7 +76,8 @@ final class MQTTReports {
         // "OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed"
         let reason = text.split(separator: ":").last.map { String($0.drop { $0 == " " }) } ?? text
         let cure = ": check `ca_file`, the name in the broker's certificate and the clock of this machine"
-        tlsTrouble = reason.hasSuffix("verify failed") ? reason + cure : reason
+        isUntrusted = reason.hasSuffix("verify failed")
+        tlsTrouble = isUntrusted ? reason + cure : reason
     }
 
     private static func responseTopic(_ properties: OpaquePointer?) -> String? {

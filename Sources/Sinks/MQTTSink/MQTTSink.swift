@@ -14,29 +14,32 @@ public struct MQTTSink: ~Copyable, Sink {
         section: MQTTConfiguration.section, roles: [.states, .transitions, .sightings], isDurable: true,
         showsUnknown: { $0[MQTTConfiguration.publishUnknown] }, servicesConnection: true)
 
-    private let configuration: MQTTConfiguration
-    private let context: SinkContext
-    private let limits: MQTTLimits
-    private let status: GatewayStatus
-    private let encoder: EventEncoder
+    let configuration: MQTTConfiguration
+    let context: SinkContext
+    let limits: MQTTLimits
+    let status: GatewayStatus
+    let encoder: EventEncoder
 
-    private let properties: MQTTProperties
-    private let sightingProperties: MQTTProperties
+    let properties: MQTTProperties
+    let sightingProperties: MQTTProperties
 
-    private var connection: MQTTConnection?
+    var connection: MQTTConnection?
     /// The version that the broker asked for by refusing the other one.
-    private var agreedVersion: MQTTVersion?
-    private var hasWarnedOfExposure = false
+    var agreedVersion: MQTTVersion?
+    var hasWarnedOfExposure = false
     /// The births of this connection and of the one before it; empty until there was one.
-    private var birth: [UInt8] = []
-    private var lastBirth: [UInt8] = []
+    var birth: [UInt8] = []
+    var lastBirth: [UInt8] = []
 
-    private var topics: MQTTTopics
-    private var writer = JSONWriter()
-    private var desk: CommandDesk
-    private var window: DeliveryWindow
+    var topics: MQTTTopics
+    var writer = JSONWriter()
+    var desk: CommandDesk
+    var window: DeliveryWindow
+    var rounds = RangingRounds()
+    var health: HealthDocument
+    var nextHealth = MonotonicTime.zero
     /// When a wait was first found to delay the end of the program.
-    private var stoppingSince: MonotonicTime?
+    var stoppingSince: MonotonicTime?
 
     public init(_ configuration: Values, context: SinkContext) throws(SinkError) {
         self.init(configuration, context: context, limits: MQTTLimits())
@@ -49,14 +52,17 @@ public struct MQTTSink: ~Copyable, Sink {
         status = GatewayStatus(gateway: context.gateway, version: context.version)
         encoder = EventEncoder(gateway: context.gateway, vocabulary: context.vocabulary)
         topics = MQTTTopics(
-            prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary)
+            prefix: self.configuration.topicPrefix, gateway: context.gateway, vocabulary: context.vocabulary,
+            templates: self.configuration.templates)
         desk = CommandDesk(
             allowed: self.configuration.commands, gateway: context.gateway, root: topics.root,
-            receiver: context.commands)
+            territories: topics.territories, receiver: context.commands)
         let user = [(name: "gateway", value: context.gateway), (name: "v", value: "\(EventEncoder.version)")]
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
         window = DeliveryWindow(capacity: limits.window)
+        health = HealthDocument(
+            gateway: context.gateway, version: context.version, names: context.vocabulary.names)
     }
 
     // MARK: Sink
@@ -70,7 +76,8 @@ public struct MQTTSink: ~Copyable, Sink {
         } catch {
             close(isFinal: false)
             throw SinkError(
-                .disconnected(accepted: 0), "connect to \(configuration.place)", words(for: error))
+                .disconnected(accepted: 0), "connect to \(configuration.place)", words(for: error),
+                longestWait: longestWait(after: error))
         }
     }
 
@@ -81,6 +88,7 @@ public struct MQTTSink: ~Copyable, Sink {
         do throws(MQTTFailure) {
             try step(for: .zero)
             isComplete = try send(batch)
+            try current().release()
             while !window.isSettled { try step(for: limits.slice) }
         } catch {
             let accepted = window.accepted
@@ -88,6 +96,7 @@ public struct MQTTSink: ~Copyable, Sink {
             throw SinkError(.disconnected(accepted: accepted), "publish", error.reason)
         }
         if let refusal = window.refusal {
+            health.sent.refused += 1
             spellTopic(of: batch.deliveries[refusal.index])
             guard !refusal.isTemporary else {
                 throw SinkError(.retry(accepted: refusal.index), "publish to \(topics.text)", refusal.reason)
@@ -98,6 +107,9 @@ public struct MQTTSink: ~Copyable, Sink {
             throw SinkError(
                 .busy(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
         }
+        do throws(MQTTFailure) { try tellHealth(after: batch) } catch {
+            throw SinkError(.disconnected(accepted: batch.count), "publish", error.reason)
+        }
     }
 
     public mutating func idle(wake: Int32, until deadline: MonotonicTime) throws(SinkError) {
@@ -106,11 +118,11 @@ public struct MQTTSink: ~Copyable, Sink {
             var isWoken = false
             repeat {
                 // The library looks at its keepalive when it is called, which it wants once a second.
-                // The answer to a command comes from another thread, which cannot wake this one.
-                let longest = desk.isWaiting ? limits.answerSlice : .seconds(1)
-                isWoken = try connection.service(for: min(deadline - context.now(), longest), wake: wake)
+                isWoken = try connection.service(
+                    for: min(deadline - context.now(), .seconds(1)), wake: wake, alsoFor: desk.descriptor)
                 connection.takeAcknowledgements { _ in }
                 try attend(connection)
+                if !health.isEmpty, health.isChanged || context.now() >= nextHealth { try publishHealth(connection) }
             } while !isWoken && context.now() < deadline
         } catch {
             throw SinkError(.disconnected(accepted: 0), "keep the connection", error.reason)
@@ -204,10 +216,17 @@ public struct MQTTSink: ~Copyable, Sink {
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())
+        health.sent.connections += 1
+        if !health.isEmpty { try publishHealth(connection) }
         while !window.isSettled { try step(for: limits.slice) }
         if let refusal = window.refusal {
             context.log(.warning, "publish to \(topics.status): \(refusal.reason)")
         }
+    }
+
+    private func longestWait(after failure: MQTTFailure) -> TimeInterval? {
+        guard case .untrusted = failure, !limits.isClockSynchronized() else { return nil }
+        return limits.clockWait
     }
 
     private func words(for failure: MQTTFailure) -> String {
@@ -243,9 +262,11 @@ public struct MQTTSink: ~Copyable, Sink {
             if delivery.role == .sightings {
                 guard try waitForRoom(connection) else { return false }
             } else {
-                while window.isFull { try step(for: limits.slice) }
+                // One answer at a time would make a segment of each message, too.
+                if window.isFull { while !window.isRoomy { try step(for: limits.slice) } }
                 guard window.refusal == nil else { break }
             }
+            connection.gather()
             do throws(MQTTFailure) {
                 try send(delivery, stream: batch.stream, connection)
             } catch {
@@ -263,15 +284,26 @@ public struct MQTTSink: ~Copyable, Sink {
         writer.reset()
         switch delivery.role {
         case .states:
-            encoder.encodeState(delivery.event, into: &writer)
+            health.sent.states += 1
+            // Nothing: the broker drops what it retains of a beacon or a region that the configuration has no more.
+            if !isGone(delivery.event) { encoder.encodeState(delivery.event, into: &writer) }
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true, properties),
                 at: context.now())
         case .sightings:
-            encoder.encode(delivery, stream: stream, into: &writer)
+            if delivery.event.kind == .ranging {
+                let round = rounds.add(delivery.event)
+                guard !round.isEmpty else { return window.handOver() }
+                encoder.encodeRanging(round, into: &writer)
+            } else {
+                encoder.encode(delivery, stream: stream, into: &writer)
+            }
+            health.sent.sightings += 1
             _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false, sightingProperties)
             window.handOver()
         default:
+            health.note(delivery, stream: stream)
+            health.sent.events += 1
             encoder.encode(delivery, stream: stream, into: &writer)
             window.send(
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: false, properties),
@@ -290,10 +322,17 @@ public struct MQTTSink: ~Copyable, Sink {
         }
     }
 
+    private func isGone(_ event: borrowing Event) -> Bool {
+        guard event.exitReason == .removed else { return false }
+        // A region that lost its last beacon to the configuration is still there.
+        let (kind, isConfigured) = (event.kind, event.isConfigured)
+        return kind == .exit || kind == .regionExit && !isConfigured
+    }
+
     private mutating func spellTopic(of delivery: borrowing Delivery) {
         switch delivery.role {
         case .states: topics.spell(delivery.event, .presence)
-        case .sightings: topics.spell(delivery.event, .sighting)
+        case .sightings: topics.spell(delivery.event, delivery.event.kind == .ranging ? .ranging : .sighting)
         default: topics.spell(delivery.event, .event)
         }
     }
@@ -336,7 +375,7 @@ public struct MQTTSink: ~Copyable, Sink {
         }
     }
 
-    private mutating func bookAnswers(_ connection: MQTTConnection) {
+    mutating func bookAnswers(_ connection: MQTTConnection) {
         let now = context.now()
         connection.takeAcknowledgements { answer in
             let refusal = answer.code < 128 ? nil : "the broker refuses: \(MQTTFailure.codeText(answer.code))"
@@ -344,86 +383,5 @@ public struct MQTTSink: ~Copyable, Sink {
             let isTemporary = answer.code == Int32(MQTT_RC_QUOTA_EXCEEDED.rawValue)
             window.answer(answer.message, refusal: refusal, isTemporary: isTemporary, at: now)
         }
-    }
-
-    // MARK: Status
-
-    /// Looks after what is said of this gateway on its status topic.
-    private mutating func attend(_ connection: MQTTConnection) throws(MQTTFailure) {
-        let reports = connection.reports
-        var isCalledOffline = false
-        for heard in reports.messages {
-            guard heard.topic == topics.status else {
-                if let reason = desk.take(heard, at: context.now()) {
-                    context.log(.warning, "refused a command: \(reason)")
-                }
-                continue
-            }
-            switch GatewayStatus.state(of: heard.payload) {
-            case .offline where !heard.isRetained: isCalledOffline = true
-            case .online where isStrange(heard): context.log(.warning, MQTTFailure.takenOver)
-            default: break
-            }
-        }
-        reports.messages.removeAll(keepingCapacity: true)
-        try answerCommands(connection)
-        // The will of an earlier connection, or somebody's mistake: this gateway is here.
-        if isCalledOffline { _ = try publishStatus(birth, connection) }
-
-        if let code = reports.subscriptionRefusal {
-            reports.subscriptionRefusal = nil
-            context.log(
-                .warning,
-                "the broker does not let this gateway read \(topics.status), so it cannot correct a "
-                    + "wrong status there: \(MQTTFailure.codeText(code))")
-        }
-    }
-
-    private func answerCommands(_ connection: MQTTConnection) throws(MQTTFailure) {
-        for reply in desk.takeReplies() {
-            let properties = MQTTProperties(user: [("gateway", context.gateway)], correlation: reply.correlation)
-            do throws(MQTTFailure) {
-                _ = try connection.publish(
-                    Array(reply.topic.utf8CString), reply.payload, .atMostOnce, retain: false, properties)
-            } catch {
-                guard case .unsendable(let reason) = error else { throw error }
-                context.log(.warning, "cannot answer a command on \(reply.topic): \(reason)")
-            }
-        }
-    }
-
-    /// Whether a birth is another gateway's: mosquitto does not tell a client that another one took its session.
-    ///
-    /// A retained one is, when it is younger than the last one of this process; an older one may come from a broker
-    /// that lost its newest state. Births begin alike up to the time, so that their order is that of the times.
-    private func isStrange(_ heard: MQTTReports.Message) -> Bool {
-        heard.isRetained
-            ? !lastBirth.isEmpty && lastBirth.lexicographicallyPrecedes(heard.payload) : heard.payload != birth
-    }
-
-    /// With MQTT 5 the broker keeps the will, and publishes it if nobody returns; with 3.1.1 a DISCONNECT drops the
-    /// will, so the status is said here.
-    private mutating func sayGoodbye(_ connection: MQTTConnection) throws(MQTTFailure) {
-        let deadline = context.now() + limits.stoppingGrace
-        if connection.version == .v311 {
-            window.begin()
-            window.send(try publishStatus(status.offline(), connection), at: context.now())
-            while !window.isSettled {
-                guard context.now() < deadline else { return }
-                try connection.service(for: limits.slice)
-                bookAnswers(connection)
-            }
-        }
-        try connection.disconnect(leavesWill: connection.version == .v5)
-        while connection.isOpen, context.now() < deadline { try connection.service(for: limits.slice) }
-    }
-
-    private func publishStatus(_ payload: [UInt8], _ connection: MQTTConnection) throws(MQTTFailure) -> Int32 {
-        try connection.publish(topics.statusTopic, payload, .atLeastOnce, retain: true, properties)
-    }
-
-    private func current() throws(MQTTFailure) -> MQTTConnection {
-        guard let connection else { throw .lost("there is no connection") }
-        return connection
     }
 }
