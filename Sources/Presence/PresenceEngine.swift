@@ -16,6 +16,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
     var recency: RecencyLists
     var pool = SilencePool()
     var clock = ListeningClock()
+    var schedules = ScheduleBounds()
     var now = MonotonicTime(nanoseconds: .min)
     /// Whether all radios have been blind for so long that nobody can vouch for anything.
     var isInDoubt = false

@@ -156,10 +156,15 @@ extension PresenceEngine {
         let rule = rules[table.beacons[Int(place)].rule]
         guard rule.exitTime == nil else { return }
         let (window, interval) = clock.best
-        let chance = clock.chance
-        table.beacons[Int(place)].silences.determineExitTime(rule.bounds, pool: pool) {
-            chance * ScanBeat.hidingTime(advertisingInterval: $0, window: window, interval: interval)
-        }
+        let record = table.beacons[Int(place)].silences
+        let step = record.likelyStep
+        let hidden =
+            schedules.exitTime(
+                window: window, interval: interval, step: step, loss: record.loss(chance: clock.chance) ?? 0,
+                falseExits: rule.bounds.rate, at: now)
+            ?? ScanBeat.hidingTime(advertisingInterval: step, window: window, interval: interval)
+        table.beacons[Int(place)].silences.determineExitTime(
+            rule.bounds, pool: pool, hidden: hidden * clock.chance)
     }
 
     // MARK: Going

@@ -71,6 +71,13 @@ struct SilenceRecord: Sendable {
         return min(max(1 - 1 / (Double(meanMultiple) * chance), 0), 1)
     }
 
+    /// Seconds from one advertising event to the next. Windows that hear only every third event let the interval seem three
+    /// times as long, but then more is heard than such a beacon could send.
+    var likelyStep: Double {
+        let ratio = (Double(interval) / max(Double(meanSilence), 1e-3)).rounded()
+        return Double(interval) / max(ratio, 1)
+    }
+
     var advertisingInterval: TimeInterval? {
         interval > 0 && gapCount >= Self.leastCount ? TimeInterval(nanoseconds: Int64(Double(interval) * 1e9)) : nil
     }
@@ -166,8 +173,8 @@ struct SilenceRecord: Sendable {
 
     /// Determines the exit time from everything that is known now.
     ///
-    /// - Parameter hiding: how long the schedule of the radios may hide the beacon, in seconds of evidence.
-    mutating func determineExitTime(_ bounds: Bounds, pool: SilencePool, hiding: (Double) -> Double) {
+    /// - Parameter hidden: how long the schedule of the radios may hide the beacon, in seconds of evidence.
+    mutating func determineExitTime(_ bounds: Bounds, pool: SilencePool, hidden: Double) {
         guard gapCount >= Self.leastCount else {
             exitTime = min(max(Self.beginning, bounds.floor), bounds.ceiling)
             limit = exitTime == bounds.floor ? .floor : exitTime == bounds.ceiling ? .ceiling : .prior
@@ -178,21 +185,20 @@ struct SilenceRecord: Sendable {
             counts, pool: pool[index], poolTotal: pool.total(index), usualSilence: usualSilence)
         // Of the time between two silences nobody may have listened for a part.
         let stretch = max(1, Double(meanDuration / max(meanSilence, 1e-3)))
-        let share = min(bounds.rate * model.mean * stretch, Self.largestShare)
+        let asked = bounds.rate * model.mean * stretch
+        let share = min(asked, Self.largestShare)
         // Twice as long after a change, and less so with each silence.
         let caution = 2 - Double(scheduleCount) / Double(UInt8.max)
         let factor = Exponential.exp(Double(margin) + pool.margin) * caution
         var seconds = model.quantile(share) * factor
-        limit = model.isOwn ? .data : .prior
-        // After a while the silences themselves show what the schedule hides.
-        let hidden = scheduleCount < .max ? hiding(Double(interval)) : 0
-        let least = max(1.5 * usualSilence, hidden)
-        if seconds < least {
-            seconds = least
+        limit = asked > share ? .floor : model.isOwn ? .data : .prior
+        if seconds < hidden {
+            seconds = hidden
             limit = .prior
         }
-        if seconds <= bounds.floor.seconds {
-            seconds = bounds.floor.seconds
+        let floor = max(Self.fewestIntervals * usualSilence, bounds.floor.seconds)
+        if seconds <= floor {
+            seconds = floor
             limit = .floor
         } else if seconds >= bounds.ceiling.seconds {
             seconds = bounds.ceiling.seconds
@@ -204,4 +210,6 @@ struct SilenceRecord: Sendable {
 
     /// At most one silence in fifty is longer than the exit time, however many exits are allowed.
     private static let largestShare = 0.02
+    /// The exit time is at least so many usual silences: after one event that is lost, the next one may come late.
+    private static let fewestIntervals = 2.5
 }
