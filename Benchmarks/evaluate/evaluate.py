@@ -162,7 +162,7 @@ def simulate(report, pool, beacond, options, draw_into):
 
 def check(report, pool, beacond, options):
     report.say("### Promises")
-    days = options.days or (0.1 if options.quick else 7)
+    days = 0.1 if options.quick else 7
     profiles = list(checks.PROFILES)
     if options.quick:
         profiles = profiles[1:]

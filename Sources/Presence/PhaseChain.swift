@@ -136,7 +136,8 @@ struct PhaseChain: Sendable {
     /// - Parameter body: takes the number of the event, from 0 on, for each cell the chance that it begins there and
     ///   none before it was heard, and the chance that it was not heard either.
     func follow(
-        from beginning: Beginning, until share: Double, work: Int = maximumWork, _ body: (Int, [Double], _ rest: Double) -> Void
+        from beginning: Beginning, until share: Double, work: Int = maximumWork,
+        _ body: (Int, [Double], _ rest: Double) -> Void
     ) {
         let count = missed.count
         guard chance > 0 else { return }

@@ -32,16 +32,22 @@ struct ScheduleBounds: Sendable {
     private static let scheduleCount = 4
     private static let pauseBetweenCurves = TimeInterval.milliseconds(100)
     /// Phases are told apart by a millisecond, as well as intervals are learned, while there are no more than this many.
-    private static let phaseCount = 256
+    private static let phaseCount = 512
     /// Losses of 0, 1/4, 1/2 and 3/4.
     private static let lossCount = 4
+    /// Learned intervals are off by this many seconds or less.
+    private static let intervalError = 0.0016
+    /// With more events to a beat the windows hide little.
+    private static let longestBeat = 3
     /// The mean of advDelay is part of an interval that was learned.
     private static let meanDelay = 0.005
     /// Cells times events: some ten milliseconds. What comes later goes on as it went on last.
     private static let work = 8_000_000
     private static let halfDecade = 1.151_292_546_497_023
-    /// Whatever the rate, no more than this share of the silences is longer, as in ``HitModel/exitTime(falseExits:)``.
-    private static let largestShare = 0.01
+    /// The schedule may use as much of the rate as false exits come in this many seconds, a hundredth of one a day. When
+    /// they should be rare, they are left to silences that have other reasons, and the longer time costs little: what a
+    /// schedule hides falls off fast.
+    private static let budgetTime = 900.0
 
     /// Listening time in seconds that a silence of a beacon exceeds at most `rate` times a second; nil when the windows
     /// hide nothing, or when nothing is known of the class and it is too early to find out.
@@ -64,12 +70,13 @@ struct ScheduleBounds: Sendable {
         if schedules[schedule].curves[index] == nil {
             guard now >= nextCurve else { return nil }
             nextCurve = now + Self.pauseBetweenCurves
-            let offset = (Double(phase) + 0.5) / Double(phases) * cycle
+            let offset = Self.nearestBeat((Double(phase) + 0.5) / Double(phases) * cycle, cycle: cycle)
             schedules[schedule].curves[index] = Self.curve(
                 window, interval, offset: offset, loss: Double(lossClass) / Double(Self.lossCount))
         }
         guard let curve = schedules[schedule].curves[index], curve.chance > 0 else { return nil }
-        let share = min(rate * step / curve.chance, Self.largestShare)
+        let budget = rate * min(1, rate * Self.budgetTime)
+        let share = min(budget * step / curve.chance, SilenceRecord.largestShare)
         // Between two of them the number grows with the logarithm, as it does in the long run.
         let position = max(0, -Exponential.log(share) / Self.halfDecade - 1)
         let first = min(Int(position), curve.events.count - 2)
@@ -87,6 +94,16 @@ struct ScheduleBounds: Sendable {
             Schedule(
                 window: window, interval: interval, curves: Array(repeating: nil, count: phases * Self.lossCount)))
         return schedules.count - 1
+    }
+
+    /// An offset, or the beat that is so near that the learned interval cannot tell them apart: there a beacon is hidden
+    /// the longest.
+    private static func nearestBeat(_ offset: Double, cycle: Double) -> Double {
+        for events in 1...longestBeat {
+            let beat = (offset / cycle * Double(events)).rounded() * cycle / Double(events)
+            if (offset - beat).magnitude < intervalError { return beat }
+        }
+        return offset
     }
 
     /// - Parameter offset: what is left of the step from event to event after whole scan intervals, in seconds.

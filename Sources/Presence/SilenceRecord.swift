@@ -58,6 +58,8 @@ struct SilenceRecord: Sendable {
     /// No silence is shorter than the least advertising interval, 20 ms; what is came from the same event, by another
     /// channel or another radio.
     static let sameEvent = TimeInterval.milliseconds(15)
+    /// Who was watched for so many times as long as it would be hidden is not.
+    private static let manyTimes = 4.0
     /// Radios of one machine deliver the same event within this.
     static let sameEventOfRadios = TimeInterval.milliseconds(100)
 
@@ -71,11 +73,23 @@ struct SilenceRecord: Sendable {
         return min(max(1 - 1 / (Double(meanMultiple) * chance), 0), 1)
     }
 
-    /// Seconds from one advertising event to the next. Windows that hear only every third event let the interval seem three
-    /// times as long, but then more is heard than such a beacon could send.
-    var likelyStep: Double {
-        let ratio = (Double(interval) / max(Double(meanSilence), 1e-3)).rounded()
-        return Double(interval) / max(ratio, 1)
+    /// All silences together, in seconds of evidence.
+    private var allSilences: Double {
+        var sum = 0.0
+        for bin in 0..<SilenceBins.count { sum += Double(counts[bin]) * SilenceBins.centers[bin] }
+        return sum
+    }
+
+    /// Seconds from one advertising event to the next.
+    ///
+    /// Windows that hear only every third event let the interval seem three times as long, but then more is heard than
+    /// such a beacon could send. It may also be one that beats with the windows and has not been hidden yet.
+    ///
+    /// - Parameter hidden: how long one of the interval that was learned is hidden, in seconds of evidence.
+    func step(hidden: Double) -> Double {
+        let evidence = allSilences
+        guard evidence > Self.manyTimes * hidden, total > 0 else { return Double(interval) }
+        return Double(interval) / max((Double(interval) * Double(total) / evidence).rounded(), 1)
     }
 
     var advertisingInterval: TimeInterval? {
@@ -145,7 +159,9 @@ struct SilenceRecord: Sendable {
         }
         let multiple = ratio.rounded()
         let tolerance: Float = 0.012 + 0.02 * interval
-        if multiple <= 8, abs(gap - multiple * interval) < tolerance * max(multiple / 2, 1) {
+        // A long silence tells it more exactly, while there is no doubt which multiple it is. Short ones seem shorter than
+        // they are, because those that creep slowly stay in a window for longer.
+        if abs(gap - multiple * interval) < min(tolerance * max(multiple / 2, 1), max(tolerance, 0.2 * interval)) {
             interval += (gap / multiple - interval) / (gapCount < 16 ? 4 : 16)
         }
         leastMultiple = min(leastMultiple, UInt8(min(multiple, 255)))
@@ -192,9 +208,9 @@ struct SilenceRecord: Sendable {
         let factor = Exponential.exp(Double(margin) + pool.margin) * caution
         var seconds = model.quantile(share) * factor
         limit = asked > share ? .floor : model.isOwn ? .data : .prior
-        if seconds < hidden {
-            seconds = hidden
-            limit = .prior
+        if seconds < hidden * caution {
+            seconds = hidden * caution
+            limit = asked > share ? .floor : .prior
         }
         let floor = max(Self.fewestIntervals * usualSilence, bounds.floor.seconds)
         if seconds <= floor {
@@ -208,8 +224,8 @@ struct SilenceRecord: Sendable {
         expectedRate = Float(model.share(longerThan: seconds / factor) / (model.mean * stretch))
     }
 
-    /// At most one silence in fifty is longer than the exit time, however many exits are allowed.
-    private static let largestShare = 0.02
+    /// At most one silence in a hundred is longer than the exit time, however many exits are allowed.
+    static let largestShare = 0.01
     /// The exit time is at least so many usual silences: after one event that is lost, the next one may come late.
     private static let fewestIntervals = 2.5
 }
