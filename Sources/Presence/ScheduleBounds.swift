@@ -37,6 +37,8 @@ struct ScheduleBounds: Sendable {
     private static let lossCount = 4
     /// Learned intervals are off by this many seconds or less.
     private static let intervalError = 0.0016
+    /// For classes that are not points and learned intervals that are not exact.
+    private static let slack = 1.15
     /// With more events to a beat the windows hide little.
     private static let longestBeat = 3
     /// The mean of advDelay is part of an interval that was learned.
@@ -82,8 +84,7 @@ struct ScheduleBounds: Sendable {
         let first = min(Int(position), curve.events.count - 2)
         let part = min(position - Double(first), 1)
         let events = (1 - part) * Double(curve.events[first]) + part * Double(curve.events[first + 1])
-        // Half an event for the advDelay of all.
-        return (events + 0.5) * step
+        return events * step * Self.slack
     }
 
     private mutating func place(_ window: TimeInterval, _ interval: TimeInterval) -> Int {
