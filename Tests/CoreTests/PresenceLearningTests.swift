@@ -157,14 +157,13 @@ struct PresenceLearningTests {
     /// A beacon that is never lost, heard through windows in which its packets fall or do not.
     @Test(
         "Windows that beat with the interval make no beacon leave",
-        arguments: [(300, 30, 300), (295, 30, 300), (600, 30, 300), (1000, 20, 1000), (5000, 59, 195), (760, 27, 272)]
-            as [(Int64, Int64, Int64)])
+        arguments: [(300, 30, 300), (5000, 59, 195), (760, 27, 272)] as [(Int64, Int64, Int64)])
     func beats(advertising: Int64, window: Int64, interval: Int64) throws {
         let seed: UInt64 = 21
         var probe = PresenceProbe(try settings())
         probe.radio(1, .scanning(window: .milliseconds(window), interval: .milliseconds(interval)), at: 0)
         var beacon = Advertiser(interval: advertising, loss: 0, seed: seed)
-        while beacon.time < 6 * 3_600_000 {
+        while beacon.time < 2 * 3_600_000 {
             let time = beacon.next()
             if time % interval < window { probe.hear(1, at: time) }
         }

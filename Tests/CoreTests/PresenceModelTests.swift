@@ -9,6 +9,7 @@ import Testing
 @Suite("Presence: rules as properties")
 struct PresenceModelTests {
     static let seeds = Array(UInt64(1)...24)
+    static let learning = seeds.flatMap { [($0, false), ($0, true)] }
 
     @Test("Engine and model agree, event by event", arguments: seeds)
     func agreesWithModel(seed: UInt64) {
@@ -31,7 +32,7 @@ struct PresenceModelTests {
         #expect(eventCount > 30, "seed \(seed): the world is too quiet to show anything")
     }
 
-    @Test("The same calls give the same events, and extra ticks change none", arguments: seeds, [false, true])
+    @Test("The same calls give the same events, and extra ticks change none", arguments: learning)
     func deterministic(seed: UInt64, learnsExitTimes: Bool) {
         var world = PresenceWorld(seed: seed)
         if learnsExitTimes { world.learnExitTimes() }
@@ -236,6 +237,12 @@ struct PresenceWorld {
         settings.longestExitTime = .seconds(8)
         settings.blindHold = .seconds(1)
         for index in beacons.indices { beacons[index].exitTime = nil }
+        // Windows would let the hit model be asked for every class of intervals there is.
+        for index in inputs.indices {
+            if case .radio(let adapter, .scanning, let time) = inputs[index] {
+                inputs[index] = .radio(adapter, .listening, time)
+            }
+        }
     }
 
     func isConfigured(_ identity: BeaconIdentity) -> Bool {
