@@ -136,6 +136,10 @@ def draw(folder, name, title, bounds, fixed):
     hours = fixed.hours
     line = [(fixed.delay(time), fixed.false_exits(time) / hours) for time in simulated.FIXED_TIMES]
     points = [(score.exit_delay(), score.rate) for score in bounds.values()]
+    # A short world may be without a departure.
+    line, points = ([point for point in each if not math.isnan(point[0])] for each in (line, points))
+    if not line or not points:
+        return
     figures.curves(path, title, "median exit delay, s", "false exits per beacon-hour",
                    [("fixed times", line, True), ("false_exits", points, False)], floor=1 / hours / 3)
 

@@ -73,7 +73,11 @@ FILTERS = {
 }
 
 
-def replayed(beacond, streams):
+# beacond's own, by the value of `filter`.
+OWN_FILTERS = {"beacond: mean of 5": "mean", "beacond: strongest of 5": "maximum"}
+
+
+def replayed(beacond, streams, own):
     """The filtered strengths that beacond reports for each of the streams (times, values)."""
     tracks, end = [], 0.0
     for times, values in streams:
@@ -83,7 +87,7 @@ def replayed(beacond, streams):
     path = os.path.join(beacond.folder, "labelled.jsonl")
     recording.write(worlds.World("labelled", end, [worlds.Radio()], tracks), path)
     # Each stream is a beacon of its own, present from its first sighting on; every sighting is reported.
-    settings = {"enter_count": 1, "report_interval": "0s", "exit_time": "1h"}
+    settings = {"enter_count": 1, "report_interval": "0s", "exit_time": "1h", "filter": own}
     events = beacond.replay(path, settings, name="labelled", sightings=True)
     os.remove(path)
     result = [[] for _ in streams]
@@ -132,7 +136,7 @@ def proximity(beacond, folder):
     groups = read_proximity(path)
     streams = [(times, values) for times, values, _ in groups]
     outputs = {name: [rule(*stream) for stream in streams] for name, rule in FILTERS.items()}
-    outputs["beacond: mean of 5"] = replayed(beacond, streams)
+    outputs.update((name, replayed(beacond, streams, own)) for name, own in OWN_FILTERS.items())
     rows = []
     for name, filtered in outputs.items():
         def half(first):
@@ -182,12 +186,12 @@ def rooms(beacond, folder):
                 streams.append(([rows[index][0] for index in mine], [rows[index][2] for index in mine]))
                 places.append((name, mine))
     outputs = {name: [rule(*stream) for stream in streams] for name, rule in FILTERS.items()}
-    outputs["beacond: mean of 5"] = replayed(beacond, streams)
+    outputs.update((name, replayed(beacond, streams, own)) for name, own in OWN_FILTERS.items())
     rows = [(name, *choose(tracks, sensors, places, filtered, 0.0)) for name, filtered in outputs.items()]
     rows.append(("habluetooth's smoothing and hysteresis of 16 dB",
                  *choose(tracks, sensors, places, outputs["habluetooth's smoothing"], 16.0)))
-    rows.append(("beacond: mean of 5, and hysteresis of 6 dB",
-                 *choose(tracks, sensors, places, outputs["beacond: mean of 5"], 6.0)))
+    rows += [(f"{name}, and hysteresis of 6 dB", *choose(tracks, sensors, places, outputs[name], 6.0))
+             for name in OWN_FILTERS]
     return rows
 
 

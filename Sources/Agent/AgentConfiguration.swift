@@ -232,6 +232,7 @@ extension PresenceSettings {
         rangingInterval = values[Keys.rangingInterval]
         reportInterval = values[Keys.reportInterval]
         averageOver = Int(values[Keys.averageOver])
+        filter = SignalFilter(rawValue: values[Keys.filter]) ?? filter
         pathLossExponent = values[Keys.pathLossExponent]
         maximumBeacons = Int(values[Keys.maximumBeacons])
     }

@@ -89,7 +89,10 @@ struct AgentConfigurationKeys: Sendable {
             "The least time between two sightings of one beacon that are told; 0s tells each.")
         static let averageOver = Key<Int64>.integer(
             "average_over", default: Int64(defaults.averageOver), in: 1...16,
-            "Values in the moving average of the signal strength.")
+            "Values that the filtered signal strength is made of.")
+        static let filter = Key<String>.choice(
+            "filter", default: defaults.filter.rawValue, of: SignalFilter.allCases.map(\.rawValue),
+            "What is made of them: their mean, or the strongest, which is steadier where people walk about.")
         static let pathLossExponent = Key<Double>.number(
             "path_loss_exponent", default: defaults.pathLossExponent, in: PathLossFit.plausibleExponents,
             "How fast the signal falls with the distance: 2 in the open, 2.5 to 4 indoors.")
@@ -102,7 +105,7 @@ struct AgentConfigurationKeys: Sendable {
             shortestExitTime.declaration, longestExitTime.declaration, blindHold.declaration,
             rangingInterval.declaration,
             reportInterval.declaration,
-            averageOver.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
+            averageOver.declaration, filter.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
         ])
     }
 

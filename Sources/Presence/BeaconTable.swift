@@ -40,7 +40,7 @@ struct TrackedBeacon: Sendable {
     var silences = SilenceRecord()
     var enteredAt = MonotonicTime.zero
     var reportedAt = MonotonicTime.zero
-    var average = MovingAverage()
+    var recent = RecentStrengths()
     /// Advertisements since the last report.
     var count: UInt32 = 0
     /// Index of the rule that applies.
@@ -79,7 +79,7 @@ struct TrackedBeacon: Sendable {
     static let lateness = TimeInterval.seconds(1)
 
     /// Takes a sighting in; false when it is too old to say anything.
-    mutating func take(_ sighting: Sighting, _ moment: Hearing, averageOver length: Int) -> Bool {
+    mutating func take(_ sighting: Sighting, _ moment: Hearing, keeping length: Int) -> Bool {
         let isOther = senders.isOther(sighting.address, than: address)
         if sighting.time >= lastSeen {
             lastSeen = sighting.time
@@ -100,13 +100,13 @@ struct TrackedBeacon: Sendable {
         if let rssi = sighting.rssi {
             minimum = min(minimum ?? rssi, rssi)
             maximum = max(maximum ?? rssi, rssi)
-            average.add(rssi, over: length)
+            recent.add(rssi, over: length)
         }
         return true
     }
 
-    var signal: Signal {
-        Signal(last: last, filtered: average.value, minimum: minimum, maximum: maximum, count: count)
+    func signal(_ filter: SignalFilter) -> Signal {
+        Signal(last: last, filtered: recent.filtered(filter), minimum: minimum, maximum: maximum, count: count)
     }
 
     /// Comes back after it had left: nothing of its signal counts any more.

@@ -163,6 +163,15 @@ public struct HitModel: Sendable {
         return (parts, rest)
     }
 
+    /// The chance that after an event that is heard neither the next one nor any of the following is, event by event.
+    ///
+    /// - Parameters:
+    ///   - share: it is followed until it is no more than this.
+    ///   - work: or until so many cells of the scanner's cycle were looked at, in millions a few milliseconds each.
+    func unheard(until share: Double, work: Int) -> [Double] {
+        chain.unheard(from: .heard, until: share, work: work)
+    }
+
     /// - Parameter times: what ``firstHeard(until:)`` gave.
     public func limits(_ times: HearingTimes) -> [Limit] {
         var limits: [Limit] = []

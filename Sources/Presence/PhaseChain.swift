@@ -125,9 +125,9 @@ struct PhaseChain: Sendable {
     }
 
     /// The chance that neither an event nor any before it was heard, event by event, until it is at most `share`.
-    func unheard(from beginning: Beginning, until share: Double) -> [Double] {
+    func unheard(from beginning: Beginning, until share: Double, work: Int = maximumWork) -> [Double] {
         var result: [Double] = []
-        follow(from: beginning, until: share) { _, _, rest in result.append(rest) }
+        follow(from: beginning, until: share, work: work) { _, _, rest in result.append(rest) }
         return result
     }
 
@@ -136,7 +136,8 @@ struct PhaseChain: Sendable {
     /// - Parameter body: takes the number of the event, from 0 on, for each cell the chance that it begins there and
     ///   none before it was heard, and the chance that it was not heard either.
     func follow(
-        from beginning: Beginning, until share: Double, _ body: (Int, [Double], _ rest: Double) -> Void
+        from beginning: Beginning, until share: Double, work: Int = maximumWork,
+        _ body: (Int, [Double], _ rest: Double) -> Void
     ) {
         let count = missed.count
         guard chance > 0 else { return }
@@ -147,7 +148,7 @@ struct PhaseChain: Sendable {
             // Heard or not, all phases are equally likely in the long run.
             phases = move(missed.map { (1 - $0) / (chance * Double(count)) })
         }
-        for event in 0..<min(Self.maximumEvents, Self.maximumWork / count) {
+        for event in 0..<min(Self.maximumEvents, max(work / count, 1)) {
             var rest = 0.0
             for index in phases.indices { rest += phases[index] * missed[index] }
             body(event, phases, rest)

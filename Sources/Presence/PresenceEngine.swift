@@ -16,6 +16,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
     var recency: RecencyLists
     var pool = SilencePool()
     var clock = ListeningClock()
+    var schedules = ScheduleBounds()
     var now = MonotonicTime(nanoseconds: .min)
     /// Whether all radios have been blind for so long that nobody can vouch for anything.
     var isInDoubt = false
@@ -62,7 +63,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         let index = Int(place)
         learn(sighting, moment, place)
         let wasClone = table.beacons[index].senders.areTwo
-        guard table.beacons[index].take(sighting, moment, averageOver: settings.averageOver) else {
+        guard table.beacons[index].take(sighting, moment, keeping: settings.averageOver) else {
             lateCount += 1
             return
         }
@@ -127,7 +128,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
             }
             table.beacons[index].standing = standing
             table.beacons[index].rule = newRules.index(of: identity)
-            if resetsAverage { table.beacons[index].average = MovingAverage() }
+            if resetsAverage { table.beacons[index].recent = RecentStrengths() }
             if table.beacons[index].isInside { newRegions.enter(identity, at: now) { _ in } }
         }
         newRegions.emitChanges(from: regions, at: now, emit: emit)

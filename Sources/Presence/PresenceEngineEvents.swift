@@ -84,7 +84,7 @@ extension PresenceEngine {
         event.isConfigured = beacon.standing != .stranger
         event.address = beacon.address
         event.adapter = beacon.adapter
-        event.signal = beacon.signal
+        event.signal = beacon.signal(settings.filter)
         event.payload = beacon.payload
         event.measuredPower =
             rule.measuredPower

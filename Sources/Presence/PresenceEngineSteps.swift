@@ -155,11 +155,22 @@ extension PresenceEngine {
     mutating func determineExitTime(of place: Int32) {
         let rule = rules[table.beacons[Int(place)].rule]
         guard rule.exitTime == nil else { return }
+        let record = table.beacons[Int(place)].silences
+        var hidden = hidingTime(record, step: Double(record.interval), rule)
+        let step = record.step(hidden: min(hidden, rule.bounds.ceiling.seconds))
+        if step < Double(record.interval) { hidden = hidingTime(record, step: step, rule) }
+        table.beacons[Int(place)].silences.determineExitTime(rule.bounds, pool: pool, hidden: hidden)
+    }
+
+    /// How long the windows of the best radio hide a beacon with this step from event to event, in seconds of evidence.
+    private mutating func hidingTime(_ record: SilenceRecord, step: Double, _ rule: AppliedRule) -> Double {
         let (window, interval) = clock.best
-        let chance = clock.chance
-        table.beacons[Int(place)].silences.determineExitTime(rule.bounds, pool: pool) {
-            chance * ScanBeat.hidingTime(advertisingInterval: $0, window: window, interval: interval)
-        }
+        let time =
+            schedules.exitTime(
+                window: window, interval: interval, step: step, loss: record.loss(chance: clock.chance) ?? 0,
+                falseExits: rule.bounds.rate, at: now)
+            ?? ScanBeat.hidingTime(advertisingInterval: step, window: window, interval: interval)
+        return time * clock.chance
     }
 
     // MARK: Going

@@ -29,8 +29,10 @@ public struct PresenceSettings: Sendable {
     public var blindHold = TimeInterval.seconds(120)
     /// The shortest time between two reports of one beacon: once a second, as ranging on a phone.
     public var reportInterval = TimeInterval.seconds(1)
-    /// How many strengths the filtered one is the mean of, 1 to 16.
+    /// How many strengths the filtered one is made of, 1 to 16.
     public var averageOver = 5
+    /// What is made of them.
+    public var filter = SignalFilter.mean
     /// How fast the strength falls with the distance, 1 to 10: 2 in free space, 2.5 to 4 among walls and people.
     /// Anything else counts as 2.
     public var pathLossExponent = 2.0
@@ -44,11 +46,18 @@ public struct PresenceSettings: Sendable {
     /// With everything in the range that its description gives.
     var inRange: Self {
         var settings = self
-        settings.averageOver = min(max(averageOver, 1), MovingAverage.capacity)
+        settings.averageOver = min(max(averageOver, 1), RecentStrengths.capacity)
         settings.rangingInterval = max(rangingInterval, .milliseconds(100))
         settings.maximumBeacons = min(max(maximumBeacons, 1), 1_000_000)
         return settings
     }
+}
+
+/// What is made of the last strengths of a beacon.
+public enum SignalFilter: String, CaseIterable, Sendable {
+    case mean
+    /// The strongest one: what stands in the way makes a signal weaker, and hardly anything makes it stronger.
+    case maximum
 }
 
 /// What is different for one beacon.

@@ -22,7 +22,7 @@ struct SilencePool: Sendable {
     private static let capacity: UInt32 = 1 << 20
     /// What one false exit raises the margin by. The share of a single beacon is larger.
     private static let step = 0.1
-    private static let margins = -0.3...2.0
+    private static let margins = 0...2.0
 
     /// Octaves of the shortest silence from 100 ms; those below and beyond belong to the first and the last.
     static func index(_ usualSilence: Double) -> Int {

@@ -58,6 +58,8 @@ struct SilenceRecord: Sendable {
     /// No silence is shorter than the least advertising interval, 20 ms; what is came from the same event, by another
     /// channel or another radio.
     static let sameEvent = TimeInterval.milliseconds(15)
+    /// Who was watched for so many times as long as it would be hidden is not.
+    private static let manyTimes = 4.0
     /// Radios of one machine deliver the same event within this.
     static let sameEventOfRadios = TimeInterval.milliseconds(100)
 
@@ -69,6 +71,25 @@ struct SilenceRecord: Sendable {
     func loss(chance: Double) -> Double? {
         guard gapCount >= 8 else { return nil }
         return min(max(1 - 1 / (Double(meanMultiple) * chance), 0), 1)
+    }
+
+    /// All silences together, in seconds of evidence.
+    private var allSilences: Double {
+        var sum = 0.0
+        for bin in 0..<SilenceBins.count { sum += Double(counts[bin]) * SilenceBins.centers[bin] }
+        return sum
+    }
+
+    /// Seconds from one advertising event to the next.
+    ///
+    /// Windows that hear only every third event let the interval seem three times as long, but then more is heard than
+    /// such a beacon could send. It may also be one that beats with the windows and has not been hidden yet.
+    ///
+    /// - Parameter hidden: how long one of the interval that was learned is hidden, in seconds of evidence.
+    func step(hidden: Double) -> Double {
+        let evidence = allSilences
+        guard evidence > Self.manyTimes * hidden, total > 0 else { return Double(interval) }
+        return Double(interval) / max((Double(interval) * Double(total) / evidence).rounded(), 1)
     }
 
     var advertisingInterval: TimeInterval? {
@@ -138,7 +159,9 @@ struct SilenceRecord: Sendable {
         }
         let multiple = ratio.rounded()
         let tolerance: Float = 0.012 + 0.02 * interval
-        if multiple <= 8, abs(gap - multiple * interval) < tolerance * max(multiple / 2, 1) {
+        // A long silence tells it more exactly, while there is no doubt which multiple it is. Short ones seem shorter than
+        // they are, because those that creep slowly stay in a window for longer.
+        if abs(gap - multiple * interval) < min(tolerance * max(multiple / 2, 1), max(tolerance, 0.2 * interval)) {
             interval += (gap / multiple - interval) / (gapCount < 16 ? 4 : 16)
         }
         leastMultiple = min(leastMultiple, UInt8(min(multiple, 255)))
@@ -166,8 +189,8 @@ struct SilenceRecord: Sendable {
 
     /// Determines the exit time from everything that is known now.
     ///
-    /// - Parameter hiding: how long the schedule of the radios may hide the beacon, in seconds of evidence.
-    mutating func determineExitTime(_ bounds: Bounds, pool: SilencePool, hiding: (Double) -> Double) {
+    /// - Parameter hidden: how long the schedule of the radios may hide the beacon, in seconds of evidence.
+    mutating func determineExitTime(_ bounds: Bounds, pool: SilencePool, hidden: Double) {
         guard gapCount >= Self.leastCount else {
             exitTime = min(max(Self.beginning, bounds.floor), bounds.ceiling)
             limit = exitTime == bounds.floor ? .floor : exitTime == bounds.ceiling ? .ceiling : .prior
@@ -178,21 +201,20 @@ struct SilenceRecord: Sendable {
             counts, pool: pool[index], poolTotal: pool.total(index), usualSilence: usualSilence)
         // Of the time between two silences nobody may have listened for a part.
         let stretch = max(1, Double(meanDuration / max(meanSilence, 1e-3)))
-        let share = min(bounds.rate * model.mean * stretch, Self.largestShare)
+        let asked = bounds.rate * model.mean * stretch
+        let share = min(asked, Self.largestShare)
         // Twice as long after a change, and less so with each silence.
         let caution = 2 - Double(scheduleCount) / Double(UInt8.max)
         let factor = Exponential.exp(Double(margin) + pool.margin) * caution
         var seconds = model.quantile(share) * factor
-        limit = model.isOwn ? .data : .prior
-        // After a while the silences themselves show what the schedule hides.
-        let hidden = scheduleCount < .max ? hiding(Double(interval)) : 0
-        let least = max(1.5 * usualSilence, hidden)
-        if seconds < least {
-            seconds = least
-            limit = .prior
+        limit = asked > share ? .floor : model.isOwn ? .data : .prior
+        if seconds < hidden * caution {
+            seconds = hidden * caution
+            limit = asked > share ? .floor : .prior
         }
-        if seconds <= bounds.floor.seconds {
-            seconds = bounds.floor.seconds
+        let floor = max(Self.fewestIntervals * usualSilence, bounds.floor.seconds)
+        if seconds <= floor {
+            seconds = floor
             limit = .floor
         } else if seconds >= bounds.ceiling.seconds {
             seconds = bounds.ceiling.seconds
@@ -202,6 +224,8 @@ struct SilenceRecord: Sendable {
         expectedRate = Float(model.share(longerThan: seconds / factor) / (model.mean * stretch))
     }
 
-    /// At most one silence in fifty is longer than the exit time, however many exits are allowed.
-    private static let largestShare = 0.02
+    /// At most one silence in a hundred is longer than the exit time, however many exits are allowed.
+    static let largestShare = 0.01
+    /// The exit time is at least so many usual silences: after one event that is lost, the next one may come late.
+    private static let fewestIntervals = 2.5
 }

@@ -154,6 +154,34 @@ struct PresenceLearningTests {
         #expect(exit.exitTime >= insight.exitTime)
     }
 
+    /// A beacon that is never lost, heard through windows in which its packets fall or do not.
+    @Test(
+        "Windows that beat with the interval make no beacon leave",
+        arguments: [(300, 30, 300), (5000, 59, 195), (760, 27, 272)] as [(Int64, Int64, Int64)])
+    func beats(advertising: Int64, window: Int64, interval: Int64) throws {
+        let seed: UInt64 = 21
+        var probe = PresenceProbe(try settings())
+        probe.radio(1, .scanning(window: .milliseconds(window), interval: .milliseconds(interval)), at: 0)
+        var beacon = Advertiser(interval: advertising, loss: 0, seed: seed)
+        while beacon.time < 2 * 3_600_000 {
+            let time = beacon.next()
+            if time % interval < window { probe.hear(1, at: time) }
+        }
+        #expect(probe.events(.enter).count == 1, "seed \(seed)")
+        #expect(probe.events(.exit).isEmpty, "seed \(seed)")
+    }
+
+    @Test("However many false exits are allowed, one event that is lost is no exit, and that is the floor")
+    func floor() throws {
+        var probe = PresenceProbe(try settings("10/hour"))
+        var beacons = [Advertiser(interval: 1000, loss: 0, seed: 8)]
+        hear(&beacons, until: 3_600_000, &probe)
+        let found = probe.insight(0)
+        let insight = try #require(found)
+        #expect(insight.exitTime.seconds > 2.4 && insight.exitTime.seconds < 3)
+        #expect(insight.limit == .floor)
+    }
+
     @Test("A beacon's bound goes before that of its region, and that before the common one")
     func nearest() throws {
         let region = RegionRule(

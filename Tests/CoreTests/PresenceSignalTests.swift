@@ -85,6 +85,22 @@ struct PresenceSignalTests {
         }
     }
 
+    @Test("The filtered strength is the strongest of the last values, if so chosen", arguments: [1, 5, 16])
+    func maximum(length: Int) {
+        var settings = enteringAtOnce()
+        settings.averageOver = length
+        settings.filter = .maximum
+        settings.reportInterval = .zero
+        var probe = PresenceProbe(settings)
+        var random = SeededGenerator(seed: 6)
+        var strengths: [Int8] = []
+        for time in 0..<100 {
+            strengths.append(Int8(-30 - random.below(98)))
+            probe.hear(1, at: Int64(time), rssi: strengths[time])
+            #expect(probe.events.last?.signal.filtered == strengths.suffix(length).max().map(Float.init))
+        }
+    }
+
     @Test("A length outside of the range is taken to its end", arguments: [(-3, 1), (0, 1), (99, 16)])
     func lengthInRange(length: Int, actual: Int) {
         var settings = enteringAtOnce()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The mean of the last few strengths.
-struct MovingAverage: Sendable {
+/// The last few strengths, of which the filtered one is made.
+struct RecentStrengths: Sendable {
     static let capacity = 16
 
     private var strengths = [16 of Int8](repeating: 0)
@@ -20,5 +20,14 @@ struct MovingAverage: Sendable {
     }
 
     /// dBm; nil before the first strength.
-    var value: Float? { count == 0 ? nil : Float(sum) / Float(count) }
+    func filtered(_ filter: SignalFilter) -> Float? {
+        guard count > 0 else { return nil }
+        switch filter {
+        case .mean: return Float(sum) / Float(count)
+        case .maximum:
+            var strongest = strengths[0]
+            for index in 0..<Int(count) { strongest = max(strongest, strengths[index]) }
+            return Float(strongest)
+        }
+    }
 }
