@@ -293,6 +293,10 @@ import Glibc
         }
         if let refusal = reports.connectCode, refusal != 0 { return .refused(code: refusal) }
         if let reason = reports.endCode, reason >= 128 { return .ended(code: reason) }
+        // What OpenSSL had to say is lost when the broker's end of the connection overtakes it.
+        if isEncrypted, reports.connectCode == nil, code == MOSQ_ERR_ERRNO, systemCode == EPROTO {
+            return .lost("the broker closed TLS without a word: does it ask for a certificate (`certificate_file`)?")
+        }
         if isReached, reports.connectCode == nil, !isOpen, code != MOSQ_ERR_KEEPALIVE { return .hungUp }
         return .lost(code == MOSQ_ERR_SUCCESS ? MOSQ_ERR_CONN_LOST : code, systemCode: systemCode)
     }
