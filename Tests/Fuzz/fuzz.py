@@ -104,6 +104,7 @@ def fuzz(target, limits):
         f"{target:<12}{int(statistics.get('number_of_executed_units', 0)):>12,}"
         f"{int(statistics.get('average_exec_per_sec', 0)):>10,}{lines[-1][0]:>8}"
         f"{statistics.get('new_units_added', '?'):>7}{lines[0][1]:>7}{statistics.get('peak_rss_mb', '?'):>7}"
+        f"{statistics.get('slowest_unit_time_sec', '?'):>7} s"
         f"  {'ok' if status == 0 else 'FAILED'}", flush=True)
     if status == 0:
         return True
@@ -155,7 +156,7 @@ def main():
         limits.append(f"-max_total_time={max(1, arguments.seconds // len(targets))}")
     succeeded = True
     if limits:
-        print(f"\n{'target':<12}{'executions':>12}{'a second':>10}{'edges':>8}{'new':>7}{'MiB':>7}{'peak':>7}", flush=True)
+        print(f"\n{'target':<12}{'executions':>12}{'a second':>10}{'edges':>8}{'new':>7}{'MiB':>7}{'peak':>7}{'slowest':>9}", flush=True)
         for target in targets:
             succeeded = fuzz(target, limits) and succeeded
     if arguments.keep and succeeded:

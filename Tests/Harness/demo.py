@@ -116,9 +116,9 @@ def run(arguments, scenario_path, configuration_path, screen):
 def expected_transitions(stays, until):
     """Enter and exit as (word, seconds, whether it must have come before the end)."""
     for start, stop in stays:
-        if start < until:
+        if start < until + TOLERANCE:
             yield "enter", start, start + TOLERANCE < until
-        if stop < until:
+        if stop < until + TOLERANCE:
             yield "exit", stop, stop + TOLERANCE < until
 
 
