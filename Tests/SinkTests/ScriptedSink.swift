@@ -151,15 +151,16 @@ extension SinkWorker {
             onFinished: onFinished)
     }
 
-    func stopAndJoin(within interval: TimeInterval = .seconds(10)) -> Bool {
+    /// - Parameter interval: far longer than it takes; under a sanitizer beside other tests a batch took ten seconds.
+    func stopAndJoin(within interval: TimeInterval = .seconds(60)) -> Bool {
         stop(deadline: Clock.now + interval)
         return join()
     }
 }
 
-/// Whether the condition becomes true within 20 s: far longer than it takes, also on a busy machine.
+/// Whether the condition becomes true within 60 s: far longer than it takes, also on a busy machine.
 func eventually(_ condition: () -> Bool) -> Bool {
-    let end = Clock.now + .seconds(20)
+    let end = Clock.now + .seconds(60)
     while Clock.now < end {
         if condition() { return true }
         usleep(2000)
