@@ -80,7 +80,9 @@ def measure(laboratory, beacond, port):
     yield "system_calls_of_an_advertisement", lambda: system_calls(laboratory, beacond, [{"kind": "null"}])
     yield "system_calls_of_an_advertisement_to_mqtt", lambda: system_calls(laboratory, beacond, [mqtt_sink(port)])
     yield "bytes_of_a_tracked_beacon", lambda: (
-        memory_with_beacons(laboratory, beacond, 10_000) - memory_with_beacons(laboratory, beacond, 1)) / 9999
+        # As many as are remembered by default.
+        memory_with_beacons(laboratory, beacond, 10_000, 10_000) - memory_with_beacons(laboratory, beacond, 1, 10_000)
+    ) / 9999
     yield "private_bytes_with_stdout_and_json", lambda: private(
         laboratory, beacond, [{"kind": "stdout"}, {"kind": "json"}])
     yield "private_bytes_with_mqtt", lambda: private(laboratory, beacond, [mqtt_sink(port)])

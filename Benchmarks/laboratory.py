@@ -278,12 +278,12 @@ def mqtt_sink(port, **keys):
     return {"kind": "mqtt", "config": {"host": "127.0.0.1", "port": port} | keys}
 
 
-def memory_with_beacons(laboratory, beacond, count):
-    """Private bytes of a daemon that tracks so many iBeacons."""
+def memory_with_beacons(laboratory, beacond, count, maximum=100_000):
+    """Private bytes of a daemon that tracks so many iBeacons, and could track so many."""
     # Two advertisements are an enter, the third is of one that stays.
     capture = write_rounds(laboratory.path("tracked"), count, count * 3, 1000)
     with Controller(laboratory, capture, 0, 0) as controller:
-        presence = {"maximum_beacons": 100_000, "exit_time": "1h"}
+        presence = {"maximum_beacons": maximum, "exit_time": "1h"}
         with beacond_run(laboratory, beacond, controller, {"presence": presence}) as daemon:
             controller.expect("scanning")
             controller.expect("done")

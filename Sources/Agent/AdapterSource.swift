@@ -17,6 +17,7 @@ final class AdapterSource: PacketSource {
     }
 
     var descriptor: Int32? { scanner.descriptor }
+    var packetsOfTurn: Int { scanner.packetsOfTurn }
     var nextDeadline: MonotonicTime { scanner.deadline }
     var hasEnded: Bool { false }
     var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { (adapter, scanner.counts) }

@@ -58,6 +58,7 @@ public final class Agent {
     private var memory: PresenceMemory
     let sinks: SinkSet
     let sources: [any PacketSource]
+    private let readers: [SourceReader]
     private let locks: AdapterLocks
     let timeline: Timeline
     /// From the machine's monotonic clock to the clock of decisions, which a capture sets.
@@ -118,6 +119,7 @@ public final class Agent {
         control = try ControlSocket.open(configuration.controlSocket, encoder: encoder, loop: loop, log: log)
         let opened = try OpenSources(configuration, names: names)
         sources = opened.sources
+        readers = sources.map { [loop] in SourceReader($0, loop, latency: configuration.scan.latency) }
         timeline = Timeline(origin: opened.captureBeginning == nil ? .system : .capture)
         clockOffset = opened.captureBeginning.map { $0 - Clock.now } ?? .zero
 
@@ -194,10 +196,10 @@ public final class Agent {
         _ = try loop.add(signals.descriptor) { [unowned self] in takeSignals() }
         _ = try loop.add(finished.event.number) { [unowned self] in loop.stop() }
         _ = try loop.add(commands.descriptor) { [unowned self] in commandAnswers.answer(with: verbs) }
-        for source in sources {
-            source.start(at: now, self)
-            if let descriptor = source.descriptor {
-                _ = try loop.add(descriptor) { [unowned self] in source.advance(to: now, self) }
+        for reader in readers {
+            reader.source.start(at: now, self)
+            try reader.start { [unowned self, unowned reader] in
+                reader.woken(at: Clock.now) { reader.source.advance(to: now, self) }
             }
         }
     }
@@ -207,16 +209,20 @@ public final class Agent {
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
-        let ours = min(min(end, health.nextLook), min(nextHousekeeping, nextWatchdog))
+        let looks = readers.reduce(.distantFuture) { min($0, $1.nextLook) }
+        let ours = min(min(end, looks), min(min(health.nextLook, nextHousekeeping), nextWatchdog))
         let asked = min(control?.nextDeadline ?? .distantFuture, commandAnswers.nextDeadline)
         return min(machine, min(ours, asked))
     }
 
     private func timerFired() {
         let now = self.now
-        for source in sources { source.advance(to: now, self) }
-        road.tick(now) { deliver($0) }
         let machine = Clock.now
+        for reader in readers {
+            reader.source.advance(to: now, self)
+            reader.looked(at: machine)
+        }
+        road.tick(now) { deliver($0) }
         control?.advance(to: machine)
         commandAnswers.advance(to: machine)
         if machine >= nextWatchdog { feedWatchdog(machine) }
@@ -330,6 +336,7 @@ public final class Agent {
                 sinks.prime(event)
             }
             self.configuration = configuration
+            for reader in readers { reader.latency = configuration.scan.latency }
             changeDemands { demands in
                 demands.reconfigure(configuration)
                 road.forEachState(at: now) { demands.follow($0) }

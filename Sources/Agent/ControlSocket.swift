@@ -237,7 +237,8 @@ final class ControlSocket {
             try body(client)
             if client.isWaitingToWrite != client.isWatchedForWriting {
                 client.isWatchedForWriting.toggle()
-                loop.wait(toWrite: client.isWatchedForWriting, client.token, descriptor: client.descriptor)
+                loop.wait(
+                    for: client.isWatchedForWriting ? .writing : .reading, client.token, descriptor: client.descriptor)
             }
         } catch {
             switch error {

@@ -23,6 +23,8 @@ protocol PacketSource: AnyObject {
     func advance(to now: MonotonicTime, _ receiver: any PacketReceiver)
     /// A descriptor to wait for; ``advance(to:_:)`` is called when it can be read.
     var descriptor: Int32? { get }
+    /// Advertisements that the last ``advance(to:_:)`` read; 0 when more may wait, or when it waits for something else.
+    var packetsOfTurn: Int { get }
     /// Nothing will come any more.
     var hasEnded: Bool { get }
     /// Listens in another way from now on; nil: not at all. Nothing to a source that is no radio.
@@ -35,6 +37,7 @@ protocol PacketSource: AnyObject {
 
 extension PacketSource {
     var descriptor: Int32? { nil }
+    var packetsOfTurn: Int { 0 }
     var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { nil }
     func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver) {}
     func stop() {}

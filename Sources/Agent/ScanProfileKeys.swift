@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import BeaconModel
+public import BeaconModel
 import Configuration
 import Presence
 
@@ -15,6 +15,11 @@ enum ScanProfileKeys {
             [{"name": "night", "window": "27.5ms", "interval": "272.5ms", "burst": {"on": "10s", "off": "20s"}}]
             """,
         "Profiles of your own; one with the name of a stock profile replaces it.")
+
+    static let latency = Key<TimeInterval>.duration(
+        "latency", default: AgentConfiguration.Scan().latency, in: .zero ... .seconds(1),
+        "In a busy air advertisements wait so long to be read together, which saves CPU time; 0s reads each as it comes."
+    )
 
     private static let name = Key<String>.requiredText(
         "name", AgentConfigurationKeys.wordRule, example: "\"night\"", "What the profile is called.")
@@ -42,7 +47,8 @@ enum ScanProfileKeys {
         if values[window] > values[interval] { complaints.add("window", "must not be longer than \"interval\"") }
     }
 
-    static let section = Section([profile.declaration, profiles.declaration]) { values, complaints in
+    static let section = Section([profile.declaration, profiles.declaration, latency.declaration]) {
+        values, complaints in
         var lines: [String: Int] = [:]
         for (index, entry) in values[profiles].enumerated() {
             if let line = lines[entry[name]] {
@@ -79,6 +85,8 @@ extension AgentConfiguration {
         public private(set) var monitoring = ScanProfile.continuous
         /// Held while a beacon is inside a region that ranges.
         public private(set) var ranging = ScanProfile.continuous
+        /// How long advertisements may wait to be read together.
+        public private(set) var latency = TimeInterval.milliseconds(10)
         /// Everything at its default.
         public init() {}
 
@@ -87,6 +95,7 @@ extension AgentConfiguration {
                 profiles.removeAll { $0.name == profile.name }
                 profiles.append(profile)
             }
+            latency = values[ScanProfileKeys.latency]
             monitoring = self[values[ScanProfileKeys.profile]] ?? monitoring
             ranging = self[ScanProfile.continuous.name] ?? ranging
         }

@@ -100,6 +100,7 @@ private func isPlainWord(_ word: UInt64) -> Bool {
 
 extension OutputSpan<UInt8> {
     /// - Precondition: there is room.
+    @inline(__always)
     mutating func append(copying text: Span<UInt8>) {
         precondition(text.count <= freeCapacity)
         unsafe withUnsafeMutableBufferPointer { buffer, count in

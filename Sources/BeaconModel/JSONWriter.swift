@@ -31,8 +31,24 @@ public struct JSONWriter: Sendable {
     public mutating func endArray() { end(UInt8(ascii: "]")) }
 
     /// Starts a member of the current object; its value must follow.
+    @_disfavoredOverload
     public mutating func key(_ key: String) {
         quote(key.utf8.span, isKey: true)
+    }
+
+    /// The same with a key that stands in the program, which is most of them and most of what is written: nobody has to
+    /// look whether anything in it must be escaped.
+    ///
+    /// - Precondition: it is ASCII that stands for itself in a JSON string.
+    public mutating func key(_ key: StaticString) {
+        assert(key.isASCII && key.withUTF8Buffer { unsafe $0.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C } })
+        append(capacity: key.utf8CodeUnitCount + 3) { output in
+            output.append(UInt8(ascii: "\""))
+            key.withUTF8Buffer { unsafe output.append(copying: Span(_unsafeElements: $0)) }
+            output.append(UInt8(ascii: "\""))
+            output.append(UInt8(ascii: ":"))
+        }
+        needsComma = false
     }
 
     /// The same with a key that `write` writes as one string.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #pragma once
+// recvmmsg is an extension.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <sys/ioctl.h>
 
 #include <bluetooth/bluetooth.h>
@@ -43,29 +47,40 @@ static inline int cbluetooth_device_power(int socket, uint16_t index, int up) {
 /// Has a USB device reset (USBDEVFS_RESET): its file is open for writing; -1 with errno.
 static inline int cbluetooth_usb_reset(int device) { return ioctl(device, USBDEVFS_RESET, 0); }
 
-/// Receives one packet and, where the kernel tells it, when it came: nanoseconds of CLOCK_REALTIME, else 0.
-static inline ssize_t cbluetooth_receive(int socket, void *octets, size_t capacity, int64_t *received) {
-    struct iovec vector = {octets, capacity};
+/// Most packets that one call receives.
+enum { CBLUETOOTH_PACKETS = 16 };
+
+/// Receives up to CBLUETOOTH_PACKETS packets, each to its `capacity` octets of `octets`, with its length and, where the
+/// kernel tells it, when it came: nanoseconds of CLOCK_REALTIME, else 0. How many packets, -1 with errno.
+static inline int cbluetooth_receive(
+    int socket, uint8_t *octets, size_t capacity, uint32_t *lengths, int64_t *received) {
+    struct iovec vectors[CBLUETOOTH_PACKETS];
     union {
         char room[128];
         struct cmsghdr alignment;
-    } control;
-    struct msghdr message;
-    memset(&message, 0, sizeof message);
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = control.room;
-    message.msg_controllen = sizeof control.room;
-    *received = 0;
-    ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT);
-    if (count < 0) return count;
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part != NULL; part = CMSG_NXTHDR(&message, part)) {
-        int raw = part->cmsg_level == SOL_HCI && part->cmsg_type == HCI_CMSG_TSTAMP;
-        int user = part->cmsg_level == SOL_SOCKET && part->cmsg_type == SO_TIMESTAMP;
-        if ((raw || user) && part->cmsg_len >= CMSG_LEN(sizeof(struct timeval))) {
-            struct timeval time;
-            memcpy(&time, CMSG_DATA(part), sizeof time);
-            *received = (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+    } controls[CBLUETOOTH_PACKETS];
+    struct mmsghdr messages[CBLUETOOTH_PACKETS];
+    memset(messages, 0, sizeof messages);
+    for (int index = 0; index < CBLUETOOTH_PACKETS; index++) {
+        vectors[index] = (struct iovec){octets + (size_t)index * capacity, capacity};
+        messages[index].msg_hdr.msg_iov = &vectors[index];
+        messages[index].msg_hdr.msg_iovlen = 1;
+        messages[index].msg_hdr.msg_control = controls[index].room;
+        messages[index].msg_hdr.msg_controllen = sizeof controls[index].room;
+    }
+    int count = recvmmsg(socket, messages, CBLUETOOTH_PACKETS, MSG_DONTWAIT, NULL);
+    for (int index = 0; index < count; index++) {
+        struct msghdr *message = &messages[index].msg_hdr;
+        lengths[index] = messages[index].msg_len;
+        received[index] = 0;
+        for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
+            int raw = part->cmsg_level == SOL_HCI && part->cmsg_type == HCI_CMSG_TSTAMP;
+            int user = part->cmsg_level == SOL_SOCKET && part->cmsg_type == SO_TIMESTAMP;
+            if ((raw || user) && part->cmsg_len >= CMSG_LEN(sizeof(struct timeval))) {
+                struct timeval time;
+                memcpy(&time, CMSG_DATA(part), sizeof time);
+                received[index] = (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+            }
         }
     }
     return count;

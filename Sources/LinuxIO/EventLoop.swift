@@ -38,10 +38,21 @@ public final class EventLoop {
         return token
     }
 
-    /// From now on the handler of a descriptor is called when it can be written instead of when it can be read, or the
-    /// other way round. A descriptor that has failed calls it either way.
-    public func wait(toWrite: Bool, _ token: UInt64, descriptor: Int32) {
-        let events = UInt32(toWrite ? EPOLLOUT.rawValue : EPOLLIN.rawValue)
+    /// What of a descriptor the loop waits for.
+    public enum Interest {
+        case reading, writing
+        /// Not even that; its handler is called all the same when it has failed.
+        case nothing
+    }
+
+    /// Waits for something else of a descriptor from now on. One that has failed calls its handler in any case.
+    public func wait(for interest: Interest, _ token: UInt64, descriptor: Int32) {
+        let events: UInt32 =
+            switch interest {
+            case .reading: UInt32(EPOLLIN.rawValue)
+            case .writing: UInt32(EPOLLOUT.rawValue)
+            case .nothing: 0
+            }
         _ = clinuxio_epoll_control(epoll.number, EPOLL_CTL_MOD, descriptor, events, token)
     }
 

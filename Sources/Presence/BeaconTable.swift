@@ -31,36 +31,39 @@ struct TrackedBeacon: Sendable {
         case named
     }
 
+    // Small fields stand behind those that leave some octets of a word: a record is kept for every stranger, too.
     let identity: BeaconIdentity
     var address: DeviceAddress
-    /// The moment of the newest sighting, on both clocks.
-    var lastSeen: MonotonicTime
-    var heardAt: ListeningTime
-    var evidenceAt: EvidenceTime
-    var silences = SilenceRecord()
-    var enteredAt = MonotonicTime.zero
-    var reportedAt = MonotonicTime.zero
-    var recent = RecentStrengths()
-    /// Advertisements since the last report.
-    var count: UInt32 = 0
-    /// Index of the rule that applies.
-    var rule: Int32
-    var adapter: Name
-    var last: Int8?
-    var minimum: Int8?
-    var maximum: Int8?
-    var claimedPower: Int8?
-    var payload: FramePayload?
     var standing: Standing
     var state = State.candidate
     /// Whether any of its regions ranges.
     var isRanged = false
     /// What was told last.
     var proximity = Proximity.unknown
-    var ranging = RangingTally()
+    var last: Int8?
+    /// The moment of the newest sighting, on both clocks.
+    var lastSeen: MonotonicTime
+    var heardAt: ListeningTime
+    var evidenceAt: EvidenceTime
+    var enteredAt = MonotonicTime.zero
+    var reportedAt = MonotonicTime.zero
+    var silences = SilenceRecord()
+    var claimedPower: Int8?
+    /// Advertisements since the last report.
+    var count: UInt32 = 0
+    var minimum: Int8?
+    var maximum: Int8?
+    /// Index of the rule that applies.
+    var rule: Int32
+    var adapter: Name
+    /// Where the table keeps the newest frame that says more than who sent it; negative without one.
+    fileprivate(set) var payloadPlace: Int32 = -1
     var senders = SenderWatch()
+    var recent = RecentStrengths()
+    var ranging = RangingTally()
 
-    /// Whether everybody was told that it is here.
+    /// Whether everybody was told that it is here. As a call it would be handed a copy of the whole record.
+    @inline(__always)
     var isInside: Bool { state == .present || state == .unknown }
 
     init(_ sighting: Sighting, _ moment: Hearing, rule: Int32, standing: Standing) {
@@ -89,7 +92,6 @@ struct TrackedBeacon: Sendable {
             adapter = sighting.adapter
             if !isOther { last = sighting.rssi }
             claimedPower = sighting.measuredPower ?? claimedPower
-            payload = sighting.payload ?? payload
         } else if lastSeen - sighting.time > Self.lateness {
             return false
         }
@@ -114,6 +116,7 @@ struct TrackedBeacon: Sendable {
         var fresh = TrackedBeacon(sighting, moment, rule: rule, standing: standing)
         fresh.silences = silences
         fresh.isRanged = isRanged
+        fresh.payloadPlace = payloadPlace
         self = fresh
     }
 
@@ -129,8 +132,11 @@ struct TrackedBeacon: Sendable {
 /// Beacons by identity, each in a place that it keeps.
 struct BeaconTable: Sendable {
     var beacons: [TrackedBeacon] = []
-    private var places: [BeaconIdentity: Int32] = [:]
+    private var index = IdentityIndex()
     private var free: [Int32] = []
+    /// Apart from the records, because most beacons say no more than who they are.
+    private var payloads: [FramePayload] = []
+    private var freePayloads: [Int32] = []
 
     /// Room for `capacity` beacons is made at once: no sighting has to, and the system hands out memory only when it
     /// is used.
@@ -138,13 +144,18 @@ struct BeaconTable: Sendable {
 
     mutating func reserve(_ capacity: Int) {
         beacons.reserveCapacity(capacity)
-        places.reserveCapacity(capacity)
+        let table = beacons
+        index.reserve(capacity) { table[Int($0)].identity }
         free.reserveCapacity(capacity)
+        payloads.reserveCapacity(capacity)
+        freePayloads.reserveCapacity(capacity)
     }
 
-    var count: Int { places.count }
+    var count: Int { index.count }
 
-    func place(of identity: BeaconIdentity) -> Int32? { places[identity] }
+    func place(of identity: BeaconIdentity) -> Int32? {
+        index.place(of: identity) { beacons[Int($0)].identity }
+    }
 
     /// - Precondition: the identity has no place.
     mutating func insert(_ beacon: TrackedBeacon) -> Int32 {
@@ -156,13 +167,42 @@ struct BeaconTable: Sendable {
             place = Int32(beacons.count)
             beacons.append(beacon)
         }
-        places[beacon.identity] = place
+        let table = beacons
+        index.insert(place, of: beacon.identity) { table[Int($0)].identity }
         return place
     }
 
     mutating func remove(_ place: Int32) {
-        places[beacons[Int(place)].identity] = nil
+        forgetPayload(of: place)
+        let table = beacons
+        index.remove(place, of: table[Int(place)].identity) { table[Int($0)].identity }
         beacons[Int(place)].state = .free
         free.append(place)
+    }
+
+    /// The newest frame of a beacon that says more than who sent it.
+    func payload(of place: Int32) -> FramePayload? {
+        let kept = beacons[Int(place)].payloadPlace
+        return kept < 0 ? nil : payloads[Int(kept)]
+    }
+
+    mutating func keep(_ payload: FramePayload, of place: Int32) {
+        let kept = beacons[Int(place)].payloadPlace
+        if kept >= 0 {
+            payloads[Int(kept)] = payload
+        } else if let reused = freePayloads.popLast() {
+            payloads[Int(reused)] = payload
+            beacons[Int(place)].payloadPlace = reused
+        } else {
+            beacons[Int(place)].payloadPlace = Int32(payloads.count)
+            payloads.append(payload)
+        }
+    }
+
+    mutating func forgetPayload(of place: Int32) {
+        let kept = beacons[Int(place)].payloadPlace
+        guard kept >= 0 else { return }
+        beacons[Int(place)].payloadPlace = -1
+        freePayloads.append(kept)
     }
 }

@@ -35,12 +35,16 @@ enum Distance {
         let whole = binary.rounded()
         let rest = (binary - whole) * 0.693_147_180_559_945_3  // ln 2
         // |rest| is at most 0.35, so the series of e^rest has converged to double precision after 14 terms.
-        var term = 1.0
-        var sum = 1.0
-        for index in 1...14 {
-            term *= rest / Double(index)
-            sum += term
-        }
-        return Double(sign: .plus, exponent: Int(whole), significand: sum)
+        let terms = terms
+        var sum = terms[0]
+        for index in 1..<terms.count { sum = sum * rest + terms[index] }
+        return sum * Double(sign: .plus, exponent: Int(whole), significand: 1)
+    }
+
+    /// The terms of the series, 1/14! to 1/0!.
+    private static let terms = [15 of Double] { index in
+        var factorial = 1.0
+        for factor in 1...14 where factor <= 14 - index { factorial *= Double(factor) }
+        return 1 / factorial
     }
 }

@@ -67,6 +67,9 @@ public struct PresenceEngine: ~Copyable, Sendable {
             lateCount += 1
             return
         }
+        if let payload = sighting.payload, sighting.time == table.beacons[index].lastSeen {
+            table.keep(payload, of: place)
+        }
         followProximity(place, emit)
         if table.beacons[index].isInside {
             if table.beacons[index].state == .unknown { confirm(place, emit) }

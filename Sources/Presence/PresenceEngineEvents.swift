@@ -85,17 +85,27 @@ extension PresenceEngine {
         event.address = beacon.address
         event.adapter = beacon.adapter
         event.signal = beacon.signal(settings.filter)
-        event.payload = beacon.payload
-        event.measuredPower =
-            rule.measuredPower
-            ?? beacon.claimedPower.map {
-                MeasuredPower.plausible.contains($0) ? $0 : settings.assumedMeasuredPower
-            }
-        if let strength = event.signal.filtered, let measuredPower = event.measuredPower {
-            event.accuracy = Distance.metres(
-                strength: strength, measuredPower: measuredPower, pathLossExponent: rule.pathLossExponent)
-            event.proximity = Distance.proximity(metres: event.accuracy, after: beacon.proximity)
-        }
+        event.payload = table.payload(of: place)
+        event.measuredPower = Self.measuredPower(rule, claimed: beacon.claimedPower, settings.assumedMeasuredPower)
+        (event.accuracy, event.proximity) = Self.distance(
+            strength: event.signal.filtered, event.measuredPower, rule, after: beacon.proximity)
         return event
+    }
+
+    /// The strength at 1 m that distances are reckoned with, dBm: of the configuration, else as the frame claims it, else
+    /// nil.
+    static func measuredPower(_ rule: AppliedRule, claimed: Int8?, _ assumed: Int8) -> Int8? {
+        rule.measuredPower ?? claimed.map { MeasuredPower.plausible.contains($0) ? $0 : assumed }
+    }
+
+    /// How far away a beacon is that is heard so strong, in metres, negative when it is unknown; and its proximity after
+    /// the one that was told.
+    static func distance(
+        strength: Float?, _ measuredPower: Int8?, _ rule: AppliedRule, after before: Proximity
+    ) -> (metres: Float, Proximity) {
+        guard let strength, let measuredPower else { return (-1, .unknown) }
+        let metres = Distance.metres(
+            strength: strength, measuredPower: measuredPower, pathLossExponent: rule.pathLossExponent)
+        return (metres, Distance.proximity(metres: metres, after: before))
     }
 }

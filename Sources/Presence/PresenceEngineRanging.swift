@@ -48,10 +48,15 @@ extension PresenceEngine {
 
     /// Says so when a present beacon has come nearer or gone farther.
     mutating func followProximity(_ place: Int32, _ emit: (borrowing Event) -> Void) {
-        let event = event(.proximity, place)
-        let before = table.beacons[Int(place)].proximity
-        guard event.proximity != before else { return }
-        table.beacons[Int(place)].proximity = event.proximity
-        if table.beacons[Int(place)].isInside, before != .unknown { emit(event) }
+        let index = Int(place)
+        let before = table.beacons[index].proximity
+        let rule = rules[table.beacons[index].rule]
+        let (_, proximity) = Self.distance(
+            strength: table.beacons[index].recent.filtered(settings.filter),
+            Self.measuredPower(rule, claimed: table.beacons[index].claimedPower, settings.assumedMeasuredPower), rule,
+            after: before)
+        guard proximity != before else { return }
+        if table.beacons[index].isInside, before != .unknown { emit(event(.proximity, place)) }
+        table.beacons[index].proximity = proximity
     }
 }

@@ -34,10 +34,10 @@ extension PresenceEngine {
     }
 
     func deadline(of place: Int32) -> ListeningTime {
-        let beacon = table.beacons[Int(place)]
-        guard beacon.isInside else { return beacon.heardAt + settings.enterGap }
-        if let exitTime = rules[beacon.rule].exitTime { return beacon.heardAt + exitTime }
-        return clock.reading(of: beacon.evidenceAt + beacon.silences.exitTime)
+        let index = Int(place)
+        guard table.beacons[index].isInside else { return table.beacons[index].heardAt + settings.enterGap }
+        if let exitTime = rules[table.beacons[index].rule].exitTime { return table.beacons[index].heardAt + exitTime }
+        return clock.reading(of: table.beacons[index].evidenceAt + table.beacons[index].silences.exitTime)
     }
 
     // MARK: Coming
@@ -65,6 +65,7 @@ extension PresenceEngine {
                 evidence: silence, time: sighting.time - table.beacons[Int(place)].lastSeen, isUnbroken: false, place)
             determineExitTime(of: place)
         }
+        table.forgetPayload(of: place)
         table.beacons[Int(place)].comeBack(sighting, moment)
         awayCount -= 1
         recency.remove(place)
@@ -126,17 +127,21 @@ extension PresenceEngine {
 
     /// Learns from the silence that a sighting ends, of a beacon that has not left.
     mutating func learn(_ sighting: Sighting, _ moment: Hearing, _ place: Int32) {
-        let beacon = table.beacons[Int(place)]
-        let time = sighting.time - beacon.lastSeen
+        let index = Int(place)
+        let time = sighting.time - table.beacons[index].lastSeen
         // Two radios or two channels that hear one event are no silence; and what came before a doubt is none either.
-        let event = sighting.adapter == beacon.adapter ? SilenceRecord.sameEvent : SilenceRecord.sameEventOfRadios
+        let event =
+            sighting.adapter == table.beacons[index].adapter
+            ? SilenceRecord.sameEvent : SilenceRecord.sameEventOfRadios
         let isSameEvent =
             time < SilenceRecord.sameEvent
-            || time < event && time.nanoseconds < (beacon.silences.advertisingInterval ?? event).nanoseconds / 2
-        guard !isSameEvent, beacon.state != .unknown else { return }
-        let listening = moment.listening - beacon.heardAt
+            || time < event
+                && time.nanoseconds < (table.beacons[index].silences.advertisingInterval ?? event).nanoseconds / 2
+        guard !isSameEvent, table.beacons[index].state != .unknown else { return }
+        let listening = moment.listening - table.beacons[index].heardAt
         learn(
-            evidence: moment.evidence - beacon.evidenceAt, time: time, isUnbroken: listening == time, place)
+            evidence: moment.evidence - table.beacons[index].evidenceAt, time: time, isUnbroken: listening == time,
+            place)
     }
 
     private mutating func learn(

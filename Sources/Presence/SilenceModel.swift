@@ -31,33 +31,41 @@ struct SilenceModel {
     private(set) var isOwn = false
 
     init(_ own: [24 of UInt16], pool: [24 of UInt32], poolTotal: UInt32, usualSilence: Double) {
-        let invented = Self.invented(usualSilence)
+        // Spans, because a look into an inline array copies all of it.
+        let inventedShares = Self.invented(usualSilence)
+        let (own, pool, invented) = (own.span, pool.span, inventedShares.span)
         let pooled = Self.poolWeight / (Double(poolTotal) + Self.inventedWeight)
-        var weights = [24 of Double](repeating: 0)
-        var evidence = [24 of Double](repeating: 0)
+        var allWeights = [24 of Double](repeating: 0)
+        var allEvidence = [24 of Double](repeating: 0)
         var total = 0.0
         var all = 0.0
         for bin in 0..<SilenceBins.count {
-            weights[bin] = Double(own[bin]) + pooled * (Double(pool[bin]) + Self.inventedWeight * invented[bin])
+            let weight = Double(own[bin]) + pooled * (Double(pool[bin]) + Self.inventedWeight * invented[bin])
             // The pool holds the beacon's own silences too.
-            evidence[bin] =
+            let evidence =
                 max(Double(own[bin]), Double(pool[bin]))
                 + Self.inventedEvidence * Self.inventedWeight * invented[bin]
-            total += weights[bin]
-            all += evidence[bin]
+            allWeights[bin] = weight
+            allEvidence[bin] = evidence
+            total += weight
+            all += evidence
         }
-        shareTail(of: own, &weights, evidence)
+        let (weights, evidence) = (allWeights.span, allEvidence.span)
+        let tail = Self.sharedTail(of: own, weights, evidence)
+        let lengths = SilenceBins.centers
+        let centers = lengths.span
         var rest = 0.0
         var above = 0.0
         let needed = min(Self.tailCount, all / 2)
         for bin in (0..<SilenceBins.count).reversed() {
-            rest += weights[bin] / total
+            let share = (bin < tail.start ? weights[bin] : tail.factor * evidence[bin]) / total
+            rest += share
             above += evidence[bin]
             survival[bin] = rest
-            mean += weights[bin] / total * SilenceBins.centers[bin]
+            mean += share * centers[bin]
             if threshold == 0, above >= needed { threshold = bin }
         }
-        fitTail(evidence)
+        fitTail(evidence, centers)
         var ownAbove = 0.0
         var evidenceAbove = 0.0
         for bin in threshold..<SilenceBins.count {
@@ -68,8 +76,11 @@ struct SilenceModel {
     }
 
     /// Above the longest edge that enough of the beacon's own silences exceeded, the shape is that of all beacons: a
-    /// single long silence of its own says little about how likely it is.
-    private func shareTail(of own: [24 of UInt16], _ weights: inout [24 of Double], _ evidence: [24 of Double]) {
+    /// single long silence of its own says little about how likely it is. From `start` on, the weight of a bin is its
+    /// evidence times `factor`.
+    private static func sharedTail(
+        of own: Span<UInt16>, _ weights: Span<Double>, _ evidence: Span<Double>
+    ) -> (start: Int, factor: Double) {
         var count = 0.0
         var weight = 0.0
         var pooled = 0.0
@@ -77,10 +88,9 @@ struct SilenceModel {
             count += Double(own[bin])
             weight += weights[bin]
             pooled += evidence[bin]
-            guard count >= Self.tailCount else { continue }
-            for tail in bin..<SilenceBins.count { weights[tail] = weight * evidence[tail] / pooled }
-            return
+            if count >= tailCount { return (bin, weight / pooled) }
         }
+        return (SilenceBins.count, 0)
     }
 
     /// What is believed of a beacon before any was heard: nine of ten silences are the usual one, and the others fall
@@ -100,13 +110,13 @@ struct SilenceModel {
         return result
     }
 
-    private mutating func fitTail(_ evidence: [24 of Double]) {
+    private mutating func fitTail(_ evidence: Span<Double>, _ centers: Span<Double>) {
         let edge = SilenceBins.edges[threshold]
         var count = 0.0
         var sum = 0.0
         var squares = 0.0
         for bin in threshold..<SilenceBins.count {
-            let excess = SilenceBins.centers[bin] - edge
+            let excess = centers[bin] - edge
             count += evidence[bin]
             sum += evidence[bin] * excess
             squares += evidence[bin] * excess * excess

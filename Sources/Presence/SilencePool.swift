@@ -6,7 +6,8 @@
 /// whether they are lost packets, whose length goes with the interval, or shadows and pauses, whose length does not.
 struct SilencePool: Sendable {
     private static let classCount = 9
-    private var counts = [9 of [24 of UInt32]](repeating: [24 of UInt32](repeating: 0))
+    /// In an array, because the engine that holds the pool is copied now and then to be looked at.
+    private var counts = [[24 of UInt32]](repeating: [24 of UInt32](repeating: 0), count: classCount)
     private var totals = [9 of UInt32](repeating: 0)
     /// By how much exit times are longer than the model says, as a natural logarithm: raised by every false exit and
     /// lowered by every second without one, so that in the long run there are as many as were allowed.

@@ -18,6 +18,9 @@ struct SilenceRecord: Sendable {
     var counts = [24 of UInt16](repeating: 0)
     /// Of ``counts``, at most ``capacity``.
     var total: UInt16 = 0
+    // Here they fill a word; see `shortest`.
+    private var tooShortCount: UInt8 = 0
+    private var leastMultiple: UInt8 = .max
     var gapCount: UInt32 = 0
     /// Seconds from one advertisement to the next; 0 until it is known.
     var interval: Float = 0
@@ -30,17 +33,15 @@ struct SilenceRecord: Sendable {
     /// How a wrong interval is noticed: the shortest of the silences that were too short for it, their number, and the
     /// least multiple of it among the last silences.
     private var shortest: Float = .infinity
-    private var tooShortCount: UInt8 = 0
-    private var leastMultiple: UInt8 = .max
-    private var multipleCount: UInt8 = 0
-    /// Silences since the radios took up another schedule, up to 255.
-    private var scheduleCount: UInt8 = 0
     /// As that of the pool, for this beacon alone.
     var margin: Float = 0
     private(set) var exitTime = SilenceRecord.beginning
     /// False exits a second that the exit time is expected to make.
     private(set) var expectedRate: Float = 0
     private(set) var limit = Event.ExitLimit.prior
+    private var multipleCount: UInt8 = 0
+    /// Silences since the radios took up another schedule, up to 255.
+    private var scheduleCount: UInt8 = 0
 
     /// The exit time follows from at least so many silences.
     static let leastCount: UInt32 = 4
@@ -75,8 +76,11 @@ struct SilenceRecord: Sendable {
 
     /// All silences together, in seconds of evidence.
     private var allSilences: Double {
+        let centers = SilenceBins.centers
+        let lengths = centers.span
         var sum = 0.0
-        for bin in 0..<SilenceBins.count { sum += Double(counts[bin]) * SilenceBins.centers[bin] }
+        let counts = counts.span
+        for bin in lengths.indices { sum += Double(counts[bin]) * lengths[bin] }
         return sum
     }
 

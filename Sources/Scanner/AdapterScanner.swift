@@ -69,6 +69,8 @@ public final class AdapterScanner {
     private var unknownBefore: UInt64 = 0
 
     public private(set) var counts = Counts()
+    /// Advertising packets of the scan that the last turn read; 0 when it stopped before it had read all.
+    public private(set) var packetsOfTurn = 0
 
     /// Opens the controller, or begins to.
     ///
@@ -106,6 +108,7 @@ public final class AdapterScanner {
     public func advance(
         to now: MonotonicTime, packet: (Span<UInt8>, MonotonicTime) -> Void, _ change: (Change) -> Void
     ) {
+        packetsOfTurn = 0
         if phase == .open { receive(at: now, packet: packet, change) }
         if phaseDue <= now || phase == .connecting { advancePhase(at: now, change) }
         guard phase == .open else { return }
@@ -143,6 +146,7 @@ extension AdapterScanner {
     private func receive(
         at now: MonotonicTime, packet: (Span<UInt8>, MonotonicTime) -> Void, _ change: (Change) -> Void
     ) {
+        var count = 0
         for _ in 0..<Self.packetsPerTurn {
             guard phase == .open else { return }
             let received: PacketChannel.Received
@@ -150,15 +154,18 @@ extension AdapterScanner {
                 return gone(error, at: now, change)
             }
             switch received {
-            case .nothing: return
+            case .nothing:
+                packetsOfTurn = bringUp.isScanning ? count : 0
+                return
             case .closed:
                 return close(.absent, "\(port.name): the controller closed the connection", at: now, change)
             case .outOfStep:
                 // The answer to a Reset that is under way ends it.
                 guard bringUp.inFlight != .reset else { return }
                 return perform(bringUp.start(), at: now, change)
-            case .packet(let count, let age):
-                take(buffer.span.extracting(0..<count), now, age, packet, change)
+            case .packet(let length, let age):
+                count += 1
+                take(buffer.span.extracting(0..<length), now, age, packet, change)
             }
         }
     }

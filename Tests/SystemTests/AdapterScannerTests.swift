@@ -205,6 +205,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [PacketChannel.Kind.shared, .exclusive, .stream])
+    func whatCameTogetherIsReadTogether(kind: PacketChannel.Kind) throws {
+        let controller = try ScriptedController(kind)
+        try controller.start()
+        #expect(controller.scanner.packetsOfTurn == 0)
+        // More than one call of the system takes, and less than one turn.
+        let reports = (10..<60).map { "043e0c02010400b30b7c8fe25800\($0)" }
+        for report in reports { try controller.port.send(try #require(Hexadecimal.octets(report))) }
+        controller.advance()
+        // A short read ends a turn, so that whole packets may take several.
+        var read = controller.scanner.packetsOfTurn
+        while controller.packets.count < reports.count, controller.scanner.packetsOfTurn > 0 {
+            controller.advance()
+            read += controller.scanner.packetsOfTurn
+        }
+        #expect(controller.packets == reports)
+        #expect(read == reports.count)
+        controller.advance()
+        #expect(controller.scanner.packetsOfTurn == 0)
+    }
+
     // MARK: H4
 
     @Test func aStreamMayComeInAnyPieces() throws {

@@ -174,7 +174,7 @@ final class ScriptedController {
         try settle()
     }
 
-    private func advance() {
+    func advance() {
         scanner.advance(to: now) { packet, _ in
             packets.append(Hexadecimal.text(packet.indices.map { packet[$0] }))
         } _: {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BeaconModel
+import Glibc
+import LinuxIO
+import Scanner
+import Testing
+
+@testable import Agent
+
+/// When a source is read at once, and when at intervals.
+@Suite struct SourceReaderTests {
+    /// A source that says what a test wants.
+    private final class ScriptedSource: PacketSource {
+        let end: EventDescriptor
+        var packetsOfTurn = 1
+
+        init() throws { end = try EventDescriptor() }
+
+        var descriptor: Int32? { end.number }
+        var nextDeadline: MonotonicTime { .distantFuture }
+        var hasEnded: Bool { false }
+        func start(at now: MonotonicTime, _ receiver: any PacketReceiver) {}
+        func advance(to now: MonotonicTime, _ receiver: any PacketReceiver) {}
+    }
+
+    private static func milliseconds(_ count: Int64) -> MonotonicTime { .zero + .milliseconds(count) }
+
+    private let source: ScriptedSource
+    private let loop: EventLoop
+    private let reader: SourceReader
+
+    init() throws {
+        source = try ScriptedSource()
+        loop = try EventLoop()
+        reader = SourceReader(source, loop, latency: .milliseconds(20))
+        try reader.start {}
+    }
+
+    private func wake(at time: Int64) { reader.woken(at: Self.milliseconds(time)) {} }
+
+    @Test func aQuietAirIsReadAtOnce() {
+        for time in stride(from: 0, to: 1000, by: 6) as StrideTo<Int64> { wake(at: time) }
+        #expect(reader.nextLook == .distantFuture)
+    }
+
+    @Test func aBusyAirIsLookedAtInIntervalsForAsLongAsThatPays() {
+        wake(at: 0)
+        #expect(reader.nextLook == .distantFuture)
+        wake(at: 1)
+        #expect(reader.nextLook == Self.milliseconds(21))
+        source.packetsOfTurn = 20
+        reader.looked(at: Self.milliseconds(22))
+        #expect(reader.nextLook == Self.milliseconds(42))
+        // Something else was due, and little had come since.
+        source.packetsOfTurn = 1
+        reader.looked(at: Self.milliseconds(30))
+        #expect(reader.nextLook == Self.milliseconds(42))
+        source.packetsOfTurn = 3
+        reader.looked(at: Self.milliseconds(42))
+        #expect(reader.nextLook == .distantFuture)
+    }
+
+    @Test func nothingWaitsWhileTheControllerIsSpokenTo() {
+        source.packetsOfTurn = 0
+        for time in 0..<100 as Range<Int64> { wake(at: time) }
+        #expect(reader.nextLook == .distantFuture)
+    }
+
+    @Test func withoutLatencyNothingWaits() {
+        reader.latency = .zero
+        for time in 0..<100 as Range<Int64> { wake(at: time) }
+        #expect(reader.nextLook == .distantFuture)
+    }
+
+    @Test func theLoopWaitsForADescriptorAgainAfterTheInterval() throws {
+        wake(at: 0)
+        wake(at: 1)
+        source.end.signal()
+        var woken = 0
+        let other = try EventDescriptor()
+        // The loop is woken by something else first, and would call the handler of the descriptor with it.
+        let quiet = try EventLoop()
+        let waiting = SourceReader(source, quiet, latency: .milliseconds(20))
+        try waiting.start { [quiet] in
+            woken += 1
+            quiet.stop()
+        }
+        waiting.woken(at: Self.milliseconds(0)) {}
+        waiting.woken(at: Self.milliseconds(1)) {}
+        _ = try quiet.add(other.number) { [quiet] in quiet.stop() }
+        other.signal()
+        try quiet.run(prepare: { .distantFuture }, timer: {})
+        #expect(woken == 0)
+        source.packetsOfTurn = 0
+        waiting.looked(at: Self.milliseconds(21))
+        try quiet.run(prepare: { .distantFuture }, timer: {})
+        if woken == 0 { try quiet.run(prepare: { .distantFuture }, timer: {}) }
+        #expect(woken == 1)
+    }
+}
