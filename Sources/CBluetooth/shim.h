@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #pragma once
-// recvmmsg is an extension.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <sys/ioctl.h>
 
 #include <bluetooth/bluetooth.h>
@@ -14,7 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 // What Swift cannot import: functions with variable arguments and macros of control messages. Thin forwards.
 
@@ -50,6 +48,13 @@ static inline int cbluetooth_usb_reset(int device) { return ioctl(device, USBDEV
 /// Most packets that one call receives.
 enum { CBLUETOOTH_PACKETS = 16 };
 
+/// What recvmmsg(2) works on. The headers declare both only with _GNU_SOURCE, with which other types would look otherwise
+/// here than in other modules.
+struct cbluetooth_message {
+    struct msghdr header;
+    unsigned int length;
+};
+
 /// Receives up to CBLUETOOTH_PACKETS packets, each to its `capacity` octets of `octets`, with its length and, where the
 /// kernel tells it, when it came: nanoseconds of CLOCK_REALTIME, else 0. How many packets, -1 with errno.
 static inline int cbluetooth_receive(
@@ -59,19 +64,19 @@ static inline int cbluetooth_receive(
         char room[128];
         struct cmsghdr alignment;
     } controls[CBLUETOOTH_PACKETS];
-    struct mmsghdr messages[CBLUETOOTH_PACKETS];
+    struct cbluetooth_message messages[CBLUETOOTH_PACKETS];
     memset(messages, 0, sizeof messages);
     for (int index = 0; index < CBLUETOOTH_PACKETS; index++) {
         vectors[index] = (struct iovec){octets + (size_t)index * capacity, capacity};
-        messages[index].msg_hdr.msg_iov = &vectors[index];
-        messages[index].msg_hdr.msg_iovlen = 1;
-        messages[index].msg_hdr.msg_control = controls[index].room;
-        messages[index].msg_hdr.msg_controllen = sizeof controls[index].room;
+        messages[index].header.msg_iov = &vectors[index];
+        messages[index].header.msg_iovlen = 1;
+        messages[index].header.msg_control = controls[index].room;
+        messages[index].header.msg_controllen = sizeof controls[index].room;
     }
-    int count = recvmmsg(socket, messages, CBLUETOOTH_PACKETS, MSG_DONTWAIT, NULL);
+    int count = (int)syscall(SYS_recvmmsg, socket, messages, CBLUETOOTH_PACKETS, MSG_DONTWAIT, NULL);
     for (int index = 0; index < count; index++) {
-        struct msghdr *message = &messages[index].msg_hdr;
-        lengths[index] = messages[index].msg_len;
+        struct msghdr *message = &messages[index].header;
+        lengths[index] = messages[index].length;
         received[index] = 0;
         for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
             int raw = part->cmsg_level == SOL_HCI && part->cmsg_type == HCI_CMSG_TSTAMP;
