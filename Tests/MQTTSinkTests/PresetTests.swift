@@ -32,6 +32,19 @@ import Testing
         #expect(object(payload)?["name"] as? String == "123testid")
     }
 
+    @Test(arguments: [("test", 4.2, "living-room"), ("test", 13.37, "bedroom")])
+    func `mqtt_room: what room-assistant publishes`(name: String, distance: Double, room: String) throws {
+        // mKeRix/room-assistant, src/integrations/home-assistant/home-assistant.service.spec.ts, but for its name "Test".
+        let recorded = #"{"id":"\#(name)","name":"\#(name)","distance":\#(distance)}"#
+        var event = try heard(.manufacturer, "4c000215426c7565436861726d426561636f6e730efe1355c5")
+        event.name = vocabulary.names.intern(name)
+        event.accuracy = Float(distance)
+        let table = MQTTRoom(prefix: "room-assistant/mqtt-room", room: room, vocabulary: vocabulary)
+        let (topic, payload) = try #require(spell(table, event))
+        #expect(topic == "room-assistant/mqtt-room/\(room)")
+        expect(payload, equals: recorded, but: [], beyond: ["rssi"])
+    }
+
     @Test(arguments: [
         (
             UInt8(0xFF), "4c000215426c7565436861726d426561636f6e730efe1355c5",

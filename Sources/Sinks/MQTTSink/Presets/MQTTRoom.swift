@@ -46,8 +46,7 @@ struct MQTTRoom: Preset {
 
     func spellExit(_ event: borrowing Event, _ message: inout PresetMessage) -> Bool { false }
 
-    /// The reader's `device_id` is whatever the user called the beacon: the alias here. Without one it is the identity,
-    /// as room-assistant and monitor spell it.
+    /// The reader's `device_id` is whatever the user called the beacon: the alias here. Without one it is the identity.
     private func appendID(_ identity: BeaconIdentity, _ alias: Name, to text: inout [UInt8]) {
         if alias != .none {
             text.append(contentsOf: vocabulary.names[alias].utf8)
