@@ -100,6 +100,14 @@ import Testing
             "uuid":"426c7565436861726d426561636f6e73","major":3838,"minor":4949,"txpower":-59}
             """#
         ),
+        // Made by the decoder's package for Python (2.5.0): numbers above 32,767 are negative.
+        (
+            "4c000215494e54454c4c495f524f434b535f48575072f2ffc2",
+            #"""
+            {"brand":"GENERIC","model":"iBeacon","model_id":"IBEACON","type":"BCON","mfid":"4c00",
+            "uuid":"494e54454c4c495f524f434b535f4857","major":20594,"minor":-3329,"txpower":-62}
+            """#
+        ),
         (
             "99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f",
             #"""

@@ -89,10 +89,11 @@ struct Theengs: Preset {
         message.payload.key("uuid")
         let uuid = [16 of UInt8] { identity[$0] }
         message.payload.hexadecimal(uuid.span)
+        // The decoder takes both for signed numbers, and its readers know the beacon by them.
         message.payload.key("major")
-        message.payload.integer(UInt16(identity[16]) << 8 | UInt16(identity[17]))
+        message.payload.integer(Int16(bitPattern: UInt16(identity[16]) << 8 | UInt16(identity[17])))
         message.payload.key("minor")
-        message.payload.integer(UInt16(identity[18]) << 8 | UInt16(identity[19]))
+        message.payload.integer(Int16(bitPattern: UInt16(identity[18]) << 8 | UInt16(identity[19])))
         if let power {
             message.payload.key("txpower")
             message.payload.integer(power)
