@@ -148,6 +148,10 @@ struct MQTTConfiguration {
             "First levels of the topics of `\(preset)`.")
     }
 
+    static let payloads = Key.choice(
+        "payloads", default: "full", of: ["full", "compact"],
+        "What sightings hold: everything, or not what stands in their topic or follows from the rest.")
+
     static let commands = Key.texts(
         "commands",
         .init(maximumBytes: 32, pattern: "^[a-z_]+$", expected: "the name of a verb") { text in
@@ -161,7 +165,8 @@ struct MQTTConfiguration {
             tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
             topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
             keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
-            commands.declaration, presets.declaration, room.declaration, mqttRoomTopic.declaration,
+            payloads.declaration, commands.declaration, presets.declaration, room.declaration,
+            mqttRoomTopic.declaration,
             theengsTopic.declaration, espresenseTopic.declaration,
         ]
     ) { values, complaints in
@@ -227,6 +232,7 @@ struct MQTTConfiguration {
     /// nil: whichever the broker speaks.
     var version: MQTTVersion?
     var publishesUnknown: Bool
+    var sendsCompactSightings: Bool
     /// Verbs that are obeyed.
     var commands: [String]
     var presets: [Presets.Kind]
@@ -255,6 +261,7 @@ struct MQTTConfiguration {
         templates = Templates(values)
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
         publishesUnknown = values[Self.publishUnknown]
+        sendsCompactSightings = values[Self.payloads] == "compact"
         commands = values[Self.commands]
         // Each once.
         let named = values[Self.presets]

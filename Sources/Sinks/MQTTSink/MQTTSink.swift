@@ -302,6 +302,8 @@ public struct MQTTSink: ~Copyable, Sink {
                 let round = rounds.add(delivery.event)
                 guard !round.isEmpty else { return window.handOver() }
                 encoder.encodeRanging(round, into: &writer)
+            } else if configuration.sendsCompactSightings {
+                CompactSighting.write(delivery.event, context.vocabulary.formats, into: &writer)
             } else {
                 encoder.encode(delivery, stream: stream, into: &writer)
             }
