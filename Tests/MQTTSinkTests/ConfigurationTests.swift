@@ -46,6 +46,13 @@ import Testing
         ("beacon_topic", "{gateway}/{major}{minor}/{uuid}", false), ("beacon_topic", "{gateway}/{region}", false),
         ("region_topic", "zone/{region}/{gateway}", true), ("region_topic", "{gateway}", false),
         ("client_id", "gw:1", true), ("client_id", "gw 1", false),
+        ("room", "kitchen", true), ("room", "Living room", true), ("room", "Küche", true), ("room", "a/b", false),
+        ("room", "+", false), ("room", "a#", false), ("room", "a\u{0}", false), ("room", "a\u{1F}", false),
+        ("room", "\u{85}a", false), ("room", "a\u{FFFE}", false),
+        ("theengs_topic", "home/{gateway}", true), ("theengs_topic", "home/TheengsGateway", true),
+        ("theengs_topic", "home/{alias}", false), ("theengs_topic", "home/+", false), ("theengs_topic", "a//b", false),
+        ("mqtt_room_topic", "espresense/rooms", true), ("mqtt_room_topic", "a/#", false),
+        ("espresense_topic", "espresense", true), ("espresense_topic", "$SYS", false),
     ])
     func `texts are checked`(name: String, text: String, isRight: Bool) throws {
         let key = try #require(MQTTConfiguration.section.keys.first { $0.name == name })

@@ -37,13 +37,14 @@ final class Driver {
     ])
 
     let host = Host()
-    let vocabulary = Vocabulary(formats: Driver.formats, names: NameTable())
+    let vocabulary: Vocabulary
     private var sink: MQTTSink
 
     init(
         port: UInt16, gateway: String = "gw1", limits: MQTTLimits = MQTTLimits(), commands: CommandReceiver? = nil,
-        _ more: [String: Value] = [:]
+        formats: FormatCatalog = Driver.formats, _ more: [String: Value] = [:]
     ) {
+        vocabulary = Vocabulary(formats: formats, names: NameTable())
         let host = self.host
         let context = SinkContext(
             name: "mqtt", gateway: gateway, vocabulary: vocabulary, version: "0.1.0-test",

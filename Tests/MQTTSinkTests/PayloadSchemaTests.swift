@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BeaconFormats
 import BeaconModel
 import Configuration
 import Foundation
@@ -52,8 +53,49 @@ import Testing
         let payloads = subscriber.messages.map { ($0.topic, $0.payload) }
         let told = Set(payloads.compactMap { object($0.1)?["event"] as? String })
         #expect(told == Set(Event.Kind.allCases.map(\.word)))
-        #expect(Set(payloads.map { schema(of: $0.0) }) == ["event", "state", "status", "health", "ranging"])
+        #expect(Set(payloads.map { schema(of: $0) }) == ["event", "state", "status", "health", "ranging"])
         try expectFit(payloads)
+    }
+
+    @Test func `a compact sighting fits its schema and says nothing else than the whole one`() throws {
+        let broker = try Broker()
+        let subscriber = try Subscriber(broker, "beacond/+/+/#")
+        let formats = FrameDecoder().catalog
+        let whole = Driver(port: broker.port, gateway: "whole", formats: formats)
+        let compact = Driver(port: broker.port, gateway: "compact", formats: formats, ["payloads": .text("compact")])
+        var sensor = whole.event(.sighting, minor: 3)
+        let tag = try #require(Hexadecimal.octets("99040512fc5394c37c0004fffc040cac364200cdcbb8334c884f"))
+        sensor.payload = FramePayload(format: try #require(formats.id(named: "ruuvi-df5")), tag.span)
+        var unheard = whole.event(.sighting, minor: 4)
+        unheard.signal = Signal()
+        unheard.isClockSynchronized = false
+        let sightings = [whole.event(.sighting), sensor, unheard].map { Delivery(role: .sightings, event: $0) }
+        for driver in [whole, compact] {
+            try driver.open()
+            try driver.write(sightings + [Delivery(role: .states, event: driver.event(.enter))])
+        }
+        func payloads(_ gateway: String) -> [(topic: String, payload: String)] {
+            subscriber.messages.filter { $0.topic.hasPrefix("beacond/\(gateway)/") && $0.topic.hasSuffix("/sighting") }
+                .map { ($0.topic, $0.payload) }
+        }
+        #expect(subscriber.wait { _ in payloads("whole").count == 3 && payloads("compact").count == 3 })
+        try expectFit(payloads("compact"))
+        for (short, long) in zip(payloads("compact"), payloads("whole")) {
+            #expect(schema(of: short) == "compact")
+            #expect(schema(of: long) == "event")
+            let (some, all) = (object(short.payload) ?? [:], object(long.payload) ?? [:])
+            #expect(!some.isEmpty)
+            for (key, value) in some { #expect((all[key] as? NSObject) == (value as? NSObject), "\(key)") }
+            // What a frame says is all there.
+            for key in ["temperature_c", "humidity_percent", "battery_v", "accel_g"] {
+                #expect((some[key] as? NSObject) == (all[key] as? NSObject), "\(key)")
+            }
+        }
+        #expect(payloads("compact").first.map { $0.payload.utf8.count < 120 } == true)
+        let state = subscriber.messages.first {
+            $0.topic.hasPrefix("beacond/compact/") && $0.topic.hasSuffix("/presence")
+        }
+        #expect(state?["format"] == "ibeacon", "states are whole")
     }
 
     @Test func `every example of the page fits its schema`() throws {
@@ -82,6 +124,7 @@ import Testing
             ("state", #"{"state":"present","time":"2026-11-30T21:09:00.123Z","v":1,"gateway":"g"}"#),
             ("status", #"{"state":"online","v":1,"gateway":"g","version":"1"}"#),
             ("answer", #"{"gateway":"g","ok":false}"#),
+            ("compact", #"{"time":"2026-11-30T21:09:00.123Z","v":1,"rssi":-60}"#),
             ("health", #"{"healthy":true,"v":1,"gateway":"g","version":"1"}"#),
             ("ranging", #"{"event":"ranging","v":1,"gateway":"g","region":"r","inside":1,"beacons":[]}"#),
         ]
@@ -119,8 +162,9 @@ import Testing
         try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
     }
 
-    private func schema(of topic: String) -> String {
-        switch topic.split(separator: "/").last {
+    private func schema(of message: (topic: String, payload: String)) -> String {
+        switch message.topic.split(separator: "/").last {
+        case "sighting" where object(message.payload)?["event"] == nil: "compact"
         case "presence": "state"
         case "status": "status"
         case "health": "health"
@@ -131,7 +175,7 @@ import Testing
     }
 
     private func expectFit(_ payloads: [(topic: String, payload: String)]) throws {
-        for (schema, group) in Dictionary(grouping: payloads, by: { schema(of: $0.topic) }) {
+        for (schema, group) in Dictionary(grouping: payloads, by: { schema(of: $0) }) {
             for (payload, judgement) in zip(group, try judge(group.map(\.payload), schema)) {
                 #expect(judgement.accepted, "\(payload.topic) \(payload.payload): \(judgement.problems)")
             }

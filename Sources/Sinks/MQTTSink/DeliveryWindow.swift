@@ -15,11 +15,13 @@ struct DeliveryWindow {
         var isTemporary: Bool
     }
 
-    private var owed: [(message: Int32, index: Int)] = []
+    private var owed: [(message: Int32, index: Int, isCompanion: Bool)] = []
     /// The first delivery that was not sent.
     private(set) var next = 0
     /// The first delivery that was refused.
     private(set) var refusal: Refusal?
+    /// Why the broker refused a companion, the first time.
+    private(set) var companionRefusal: String?
     /// When the broker last answered, or began to owe an answer.
     private(set) var lastProgress = MonotonicTime.zero
 
@@ -45,6 +47,7 @@ struct DeliveryWindow {
         owed.removeAll(keepingCapacity: true)
         next = 0
         refusal = nil
+        companionRefusal = nil
     }
 
     /// The next delivery went out at QoS 0.
@@ -53,8 +56,15 @@ struct DeliveryWindow {
     /// The next delivery went out at QoS 1 under a message identifier.
     mutating func send(_ message: Int32, at now: MonotonicTime) {
         if owed.isEmpty { lastProgress = now }
-        owed.append((message, next))
+        owed.append((message, next, isCompanion: false))
         next += 1
+    }
+
+    /// A message that goes with the next delivery went out at QoS 1 before it: the delivery waits for its answer, too, and
+    /// whether the broker takes it makes no difference to the delivery.
+    mutating func sendCompanion(_ message: Int32, at now: MonotonicTime) {
+        if owed.isEmpty { lastProgress = now }
+        owed.append((message, next, isCompanion: true))
     }
 
     /// The next delivery cannot be sent.
@@ -68,9 +78,14 @@ struct DeliveryWindow {
         _ message: Int32, refusal reason: String?, isTemporary: Bool = false, at now: MonotonicTime
     ) {
         guard let place = owed.firstIndex(where: { $0.message == message }) else { return }
-        let index = owed.remove(at: place).index
+        let (_, index, isCompanion) = owed.remove(at: place)
         lastProgress = now
-        if let reason { refuse(index, reason, isTemporary: isTemporary) }
+        guard let reason else { return }
+        if isCompanion {
+            companionRefusal = companionRefusal ?? reason
+        } else {
+            refuse(index, reason, isTemporary: isTemporary)
+        }
     }
 
     private mutating func refuse(_ index: Int, _ reason: String, isTemporary: Bool) {

@@ -112,6 +112,46 @@ struct MQTTConfiguration {
         "publish_unknown", default: false,
         "Publish sightings of beacons that the configuration does not name, too.")
 
+    static let presets = Key.texts(
+        "presets",
+        .init(
+            maximumBytes: 32, pattern: "^(\(Presets.Kind.allCases.map(\.rawValue).joined(separator: "|")))$",
+            expected: "`mqtt_room`, `theengs` or `espresense`"
+        ) { Presets.Kind(rawValue: $0) != nil }, count: 0...8, example: "[\"mqtt_room\"]",
+        "Gateways whose topics are published beside the native ones; none unless given.")
+
+    // These have no place in a sample without presets.
+    static let room = Key.optionalText(
+        "room",
+        .init(
+            maximumBytes: 64, pattern: #"^[^/+#\u0000-\u001F\u007F-\u009F\uFDD0-\uFDEF\uFFFE\uFFFF]+$"#,
+            expected: "one level of a topic, without '/', '+', '#' and control characters", check: isRoom),
+        "Where this gateway is, in the topics of `mqtt_room` and `espresense`; the gateway's id unless given.")
+
+    static let mqttRoomTopic = presetTopic("mqtt_room_topic", default: "room_presence", of: "mqtt_room")
+    static let espresenseTopic = presetTopic("espresense_topic", default: "espresense", of: "espresense")
+
+    static let theengsTopic = Key.text(
+        "theengs_topic", default: "home/{gateway}",
+        .init(
+            maximumBytes: 256, pattern: TopicTemplate.pattern([.gateway], needsGateway: false),
+            expected: "topic levels, one of them may be `{gateway}`"
+        ) { TopicTemplate($0, [.gateway]) != nil },
+        "Levels before `BTtoMQTT` and `LWT` in the topics of `theengs`.")
+
+    private static func presetTopic(_ name: String, default fallback: String, of preset: String) -> Key<String> {
+        Key.text(
+            name, default: fallback,
+            .init(
+                maximumBytes: 256, pattern: "^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$",
+                expected: "topic levels of letters, digits, '_', '-' and '.', separated by '/'", check: isTopicPrefix),
+            "First levels of the topics of `\(preset)`.")
+    }
+
+    static let payloads = Key.choice(
+        "payloads", default: "full", of: ["full", "compact"],
+        "What sightings hold: everything, or not what stands in their topic or follows from the rest.")
+
     static let commands = Key.texts(
         "commands",
         .init(maximumBytes: 32, pattern: "^[a-z_]+$", expected: "the name of a verb") { text in
@@ -125,7 +165,9 @@ struct MQTTConfiguration {
             tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
             topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
             keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
-            commands.declaration,
+            payloads.declaration, commands.declaration, presets.declaration, room.declaration,
+            mqttRoomTopic.declaration,
+            theengsTopic.declaration, espresenseTopic.declaration,
         ]
     ) { values, complaints in
         if values.isGiven(password), !values.isGiven(username) {
@@ -190,8 +232,15 @@ struct MQTTConfiguration {
     /// nil: whichever the broker speaks.
     var version: MQTTVersion?
     var publishesUnknown: Bool
+    var sendsCompactSightings: Bool
     /// Verbs that are obeyed.
     var commands: [String]
+    var presets: [Presets.Kind]
+    /// One level of a topic.
+    var room: String
+    var mqttRoomTopic: String
+    var theengsTopic: String
+    var espresenseTopic: String
 
     init(_ values: Values, gateway: String) {
         let address = values[Self.host]
@@ -212,7 +261,17 @@ struct MQTTConfiguration {
         templates = Templates(values)
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
         publishesUnknown = values[Self.publishUnknown]
+        sendsCompactSightings = values[Self.payloads] == "compact"
         commands = values[Self.commands]
+        // Each once.
+        let named = values[Self.presets]
+        presets = Presets.Kind.allCases.filter { named.contains($0.rawValue) }
+        room = values[Self.room] ?? MQTTTopics.escape(gateway)
+        mqttRoomTopic = values[Self.mqttRoomTopic]
+        espresenseTopic = values[Self.espresenseTopic]
+        theengsTopic = (TopicTemplate(values[Self.theengsTopic], [.gateway])?.levels ?? []).map { level in
+            if case .literal(let text) = level { text } else { MQTTTopics.escape(gateway) }
+        }.joined(separator: "/")
         version =
             switch values[Self.protocolVersion] {
             case "5": .v5
@@ -234,6 +293,17 @@ struct MQTTConfiguration {
     }
 
     private static func isVisible(_ character: UInt8) -> Bool { (0x21...0x7E).contains(character) }
+
+    private static func isRoom(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.value {
+            case 0x2F, 0x2B, 0x23: false
+            // What MQTT permits a receiver to refuse: control characters and noncharacters.
+            case 0...0x1F, 0x7F...0x9F, 0xFDD0...0xFDEF: false
+            default: scalar.value & 0xFFFE != 0xFFFE
+            }
+        }
+    }
 
     private static func isTopicPrefix(_ text: String) -> Bool {
         text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in

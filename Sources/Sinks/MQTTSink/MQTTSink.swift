@@ -36,6 +36,7 @@ public struct MQTTSink: ~Copyable, Sink {
     var desk: CommandDesk
     var window: DeliveryWindow
     var rounds = RangingRounds()
+    var presets: Presets
     var health: HealthDocument
     var nextHealth = MonotonicTime.zero
     /// When a wait was first found to delay the end of the program.
@@ -61,6 +62,7 @@ public struct MQTTSink: ~Copyable, Sink {
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
         window = DeliveryWindow(capacity: limits.window)
+        presets = Presets(self.configuration, context: context)
         health = HealthDocument(
             gateway: context.gateway, version: context.version, names: context.vocabulary.names)
     }
@@ -95,6 +97,7 @@ public struct MQTTSink: ~Copyable, Sink {
             if case .stopping = error { throw SinkError(.retry(accepted: accepted), "publish", error.reason) }
             throw SinkError(.disconnected(accepted: accepted), "publish", error.reason)
         }
+        if let reason = window.companionRefusal { context.log(.warning, "publish a message of a preset: \(reason)") }
         if let refusal = window.refusal {
             health.sent.refused += 1
             spellTopic(of: batch.deliveries[refusal.index])
@@ -216,6 +219,7 @@ public struct MQTTSink: ~Copyable, Sink {
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())
+        try presets.publishStatus(isOnline: true, connection)
         health.sent.connections += 1
         if !health.isEmpty { try publishHealth(connection) }
         while !window.isSettled { try step(for: limits.slice) }
@@ -285,6 +289,9 @@ public struct MQTTSink: ~Copyable, Sink {
         switch delivery.role {
         case .states:
             health.sent.states += 1
+            for identifier in try presets.publishExit(delivery.event, connection, properties) {
+                window.sendCompanion(identifier, at: context.now())
+            }
             // Nothing: the broker drops what it retains of a beacon or a region that the configuration has no more.
             if !isGone(delivery.event) { encoder.encodeState(delivery.event, into: &writer) }
             window.send(
@@ -295,11 +302,14 @@ public struct MQTTSink: ~Copyable, Sink {
                 let round = rounds.add(delivery.event)
                 guard !round.isEmpty else { return window.handOver() }
                 encoder.encodeRanging(round, into: &writer)
+            } else if configuration.sendsCompactSightings {
+                CompactSighting.write(delivery.event, context.vocabulary.formats, into: &writer)
             } else {
                 encoder.encode(delivery, stream: stream, into: &writer)
             }
             health.sent.sightings += 1
             _ = try connection.publish(topics.topic, writer.bytes, .atMostOnce, retain: false, sightingProperties)
+            try presets.publishSighting(delivery.event, connection, sightingProperties)
             window.handOver()
         default:
             health.note(delivery, stream: stream)

@@ -62,6 +62,7 @@ extension MQTTSink {
     /// will, so the status is said here.
     mutating func sayGoodbye(_ connection: MQTTConnection) throws(MQTTFailure) {
         let deadline = context.now() + limits.stoppingGrace
+        try presets.publishStatus(isOnline: false, connection)
         if connection.version == .v311 {
             window.begin()
             window.send(try publishStatus(status.offline(), connection), at: context.now())

@@ -79,9 +79,12 @@ struct TopicTemplate: Equatable {
 
     /// The pattern of the same rule for the JSON Schema.
     ///
-    /// - Parameter needed: lookaheads for the fields that must be there besides the gateway.
-    static func pattern(_ fields: [Field], needed: String = "") -> String {
+    /// - Parameters:
+    ///   - needed: lookaheads for the fields that must be there besides the gateway.
+    ///   - needsGateway: the gateway must be there.
+    static func pattern(_ fields: [Field], needed: String = "", needsGateway: Bool = true) -> String {
         let level = "([A-Za-z0-9_.-]+|\\{(\(fields.map(\.rawValue).joined(separator: "|")))\\})"
-        return "^(?=.*\\{gateway\\})\(needed)\(level)(/\(level))*$"
+        let gateway = needsGateway ? "(?=.*\\{gateway\\})" : ""
+        return "^\(gateway)\(needed)\(level)(/\(level))*$"
     }
 }
