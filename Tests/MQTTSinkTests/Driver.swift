@@ -37,18 +37,22 @@ final class Driver {
     ])
 
     let host = Host()
-    let vocabulary = Vocabulary(formats: Driver.formats, names: NameTable())
+    let vocabulary: Vocabulary
+    /// What the configuration names.
+    let board = InventoryBoard()
     private var sink: MQTTSink
 
     init(
         port: UInt16, gateway: String = "gw1", limits: MQTTLimits = MQTTLimits(), commands: CommandReceiver? = nil,
-        _ more: [String: Value] = [:]
+        formats: FormatCatalog = Driver.formats, _ more: [String: Value] = [:]
     ) {
         let host = self.host
+        vocabulary = Vocabulary(formats: formats, names: NameTable())
         let context = SinkContext(
             name: "mqtt", gateway: gateway, vocabulary: vocabulary, version: "0.1.0-test",
             log: { _, line in host.lines.withLock { $0.append(line) } },
-            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now }, commands: commands)
+            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now }, commands: commands,
+            inventory: board)
         let given: [String: Value] = ["host": .text("127.0.0.1"), "port": .integer(Int64(port))]
         sink = MQTTSink(Values(given: given.merging(more) { $1 }), context: context, limits: limits)
     }

@@ -119,13 +119,18 @@ struct MQTTConfiguration {
         }, count: 0...32, example: "[\"state\", \"health\"]",
         "Verbs of the control socket that may be sent as commands; none unless given.")
 
+    static let homeAssistant = Key.section(
+        "home_assistant", HomeAssistantConfiguration.section, example: "{\"enabled\": false}",
+        "Announce the gateway, its beacons and its regions to Home Assistant (MQTT discovery); nothing is announced "
+            + "unless given.")
+
     static let section = Section(
         [
             host.declaration, port.declaration, clientID.declaration, username.declaration, password.declaration,
             tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
             topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
             keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
-            commands.declaration,
+            commands.declaration, homeAssistant.declaration,
         ]
     ) { values, complaints in
         if values.isGiven(password), !values.isGiven(username) {
@@ -192,6 +197,8 @@ struct MQTTConfiguration {
     var publishesUnknown: Bool
     /// Verbs that are obeyed.
     var commands: [String]
+    /// nil when nothing is announced.
+    var homeAssistant: HomeAssistantConfiguration?
 
     init(_ values: Values, gateway: String) {
         let address = values[Self.host]
@@ -213,6 +220,9 @@ struct MQTTConfiguration {
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
         publishesUnknown = values[Self.publishUnknown]
         commands = values[Self.commands]
+        if values.isGiven(Self.homeAssistant) {
+            homeAssistant = HomeAssistantConfiguration(values[Self.homeAssistant])
+        }
         version =
             switch values[Self.protocolVersion] {
             case "5": .v5
@@ -235,7 +245,7 @@ struct MQTTConfiguration {
 
     private static func isVisible(_ character: UInt8) -> Bool { (0x21...0x7E).contains(character) }
 
-    private static func isTopicPrefix(_ text: String) -> Bool {
+    static func isTopicPrefix(_ text: String) -> Bool {
         text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in
             !level.isEmpty && level.utf8.allSatisfy { isUnreserved($0) || $0 == UInt8(ascii: ".") }
         }
