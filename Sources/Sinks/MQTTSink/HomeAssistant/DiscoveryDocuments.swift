@@ -232,10 +232,10 @@ struct DiscoveryDocuments {
         case .gateway: return "beacond \(gateway)"
         case .region(let name):
             let name = vocabulary.names[name]
-            return isBeginning(name) ? "Region \(name)" : name
+            return Self.begins(Self.regionNames, with: name) ? "Region \(name)" : name
         case .beacon(let identity):
             let alias = vocabulary.names[aliases[identity] ?? .none]
-            guard alias.isEmpty else { return isBeginning(alias) ? "Beacon \(alias)" : alias }
+            guard alias.isEmpty else { return Self.begins(Self.beaconNames, with: alias) ? "Beacon \(alias)" : alias }
             return
                 ([vocabulary.formats[identity.format]?.name ?? ""] + fields(of: identity).dropFirst(isLong(identity)))
                 .joined(separator: " ")
@@ -245,9 +245,7 @@ struct DiscoveryDocuments {
     /// How many fields of an identity are left out of its name: the first of several is that of a whole fleet.
     private func isLong(_ identity: BeaconIdentity) -> Int { fields(of: identity).count > 1 ? 1 : 0 }
 
-    private func isBeginning(_ name: String) -> Bool {
-        (MeasuredQuantity.names + Self.names).contains { $0.lowercased().hasPrefix(name.lowercased()) }
-    }
+    private static func begins(_ names: [String], with name: String) -> Bool { names.contains { $0.hasPrefix(name) } }
 
     private func slug(of object: DiscoveryObject) -> String {
         let slug = DiscoveryNames.slug(name(of: object))
@@ -257,7 +255,9 @@ struct DiscoveryDocuments {
     // MARK: Entities
 
     private static let statusTemplate = "{{ value_json.state if value_json is defined else 'offline' }}"
-    private static let names = ["Presence", "Signal strength", "Distance", "Beacons inside", "Tracker"]
+    /// All that an entity of a beacon may be called, and of a region.
+    private static let beaconNames = ["Presence", "Signal strength", "Distance"] + MeasuredQuantity.names
+    private static let regionNames = ["Beacons inside", "Tracker"]
 
     private mutating func entities(of object: DiscoveryObject, measuring keys: Set<String>) -> [DiscoveryEntity] {
         switch object {
@@ -368,7 +368,13 @@ struct DiscoveryDocuments {
                             + "{{ 'None' if not states else 'ON' if states[0] == 'scanning' else 'OFF' }}"
                     ),
                     ("device_class", "running"), ("json_attributes_topic", health),
-                    ("json_attributes_template", "{{ \(selection) | first | default({}) | to_json }}"),
+                    // An attribute of the name `state` would be left out.
+                    (
+                        "json_attributes_template",
+                        "{% set adapter = \(selection) | first | default({}) %}"
+                            + "{{ {'adapter_state': adapter.state | default('unknown'), "
+                            + "'reason': adapter.reason | default('')} | to_json }}"
+                    ),
                 ])
         }
         let counters = [
