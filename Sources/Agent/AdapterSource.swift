@@ -16,6 +16,7 @@ final class AdapterSource: PacketSource {
         self.adapter = adapter
     }
 
+    var adapters: [Name] { [adapter] }
     var descriptor: Int32? { scanner.descriptor }
     var packetsOfTurn: Int { scanner.packetsOfTurn }
     var nextDeadline: MonotonicTime { scanner.deadline }

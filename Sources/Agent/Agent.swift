@@ -59,6 +59,7 @@ public final class Agent {
     let sinks: SinkSet
     let sources: [any PacketSource]
     private let readers: [SourceReader]
+    private let inventory = InventoryBoard()
     private let locks: AdapterLocks
     let timeline: Timeline
     /// From the machine's monotonic clock to the clock of decisions, which a capture sets.
@@ -132,7 +133,8 @@ public final class Agent {
         } catch { throw .store(error.description) }
         let context = SinkSet.Context(
             gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
-            store: store, commands: commands.receiver, onFinished: { [finished] in finished.event.signal() })
+            store: store, commands: commands.receiver, inventory: inventory,
+            onFinished: { [finished] in finished.event.signal() })
         sinks = SinkSet(context)
         demands = ScanDemands(configuration)
         // What the sources begin with.
@@ -358,6 +360,7 @@ public final class Agent {
 
     /// Has the sinks follow the configuration; new ones are told the present states.
     private func change(_ configuration: AgentConfiguration) throws(SystemError) {
+        inventory.post(configuration.inventory(adapters: sources.flatMap(\.adapters)))
         try sinks.change(to: configuration.sinks.filter(\.isEnabled)) { body in
             road.forEachState(at: now) { event in
                 var event = copy event

@@ -8,6 +8,7 @@ import Scanner
 /// A capture that is played at the pace at which it was recorded, on the capture's own clock.
 final class CaptureSource: PacketSource {
     private let adapter: Name
+    var adapters: [Name] { [adapter] }
     private var reader: CaptureReader
     private var packet: [UInt8] = []
     /// When the waiting packet was recorded; nil at the end.

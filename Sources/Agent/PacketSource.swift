@@ -15,6 +15,8 @@ protocol PacketReceiver: AnyObject {
 
 /// Where packets come from, driven by the agent's loop.
 protocol PacketSource: AnyObject {
+    /// The radios that it has or stands for.
+    var adapters: [Name] { get }
     /// Begins. Packets have times on the agent's clock, which reads `now`.
     func start(at now: MonotonicTime, _ receiver: any PacketReceiver)
     /// When it wants ``advance(to:_:)`` to be called; `distantFuture` for a source that only waits for a descriptor.

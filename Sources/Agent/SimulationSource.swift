@@ -6,7 +6,7 @@ import Simulation
 
 /// A scenario that unfolds in real time.
 final class SimulationSource: PacketSource {
-    private let adapters: [Name]
+    let adapters: [Name]
     private var world: RadioWorld
     private let duration: TimeInterval
     private var packet: [UInt8] = []

@@ -18,6 +18,8 @@ final class SinkSet {
         var store: Store?
         /// Where requests that sinks are sent go.
         var commands: CommandReceiver
+        /// What the configuration in force names.
+        var inventory: InventoryBoard
         /// Called on a worker's thread when the reader of a sink went away.
         var onFinished: @Sendable () -> Void
     }
@@ -35,7 +37,7 @@ final class SinkSet {
             let sinkContext = SinkContext(
                 name: instance.name, gateway: context.gateway, vocabulary: context.vocabulary,
                 version: context.version, log: { log($0, "sink \(instance.name): \($1)") }, isStopping: { false },
-                now: { Clock.now }, commands: context.commands)
+                now: { Clock.now }, commands: context.commands, inventory: context.inventory)
             let worker = try SinkWorker(
                 registration: registration, configuration: instance.values, context: sinkContext,
                 queueCapacity: instance.queueCapacity, source: context.store, onFinished: context.onFinished)

@@ -21,6 +21,9 @@ public struct FramePayload: Sendable {
         self.octets = octets
     }
 
+    /// The format and the length: payloads of one shape mostly say the same things. Never `UInt16.max`.
+    public var shape: UInt16 { UInt16(format.rawValue) << 8 | UInt16(count) }
+
     /// Writes `frame` and what the frame says as members of the current object.
     public func write(_ catalog: FormatCatalog, into writer: inout JSONWriter) {
         guard let format = catalog[format] else { return }

@@ -164,8 +164,8 @@ extension Key where Content == [String] {
 
 extension Key where Content == Values {
     /// A section inside the section; all its defaults when it is not given.
-    public static func section(_ name: String, _ section: Section, _ summary: String) -> Self {
-        Self(AnyKey(name, .section(section), summary)) {
+    public static func section(_ name: String, _ section: Section, example: String? = nil, _ summary: String) -> Self {
+        Self(AnyKey(name, .section(section), summary, example: example)) {
             if case .section(let values) = $0 { values } else { Values() }
         }
     }

@@ -106,11 +106,14 @@ public struct SinkContext: Sendable {
     public let now: @Sendable () -> MonotonicTime
     /// Where requests from outside go; nil when this host takes none.
     public let commands: CommandReceiver?
+    /// What the configuration names; empty from a host that has none.
+    public let inventory: InventoryBoard
 
     public init(
         name: String, gateway: String, vocabulary: Vocabulary, version: String,
         log: @escaping @Sendable (LogLevel, String) -> Void, isStopping: @escaping @Sendable () -> Bool,
-        now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil
+        now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil,
+        inventory: InventoryBoard = InventoryBoard()
     ) {
         self.name = name
         self.gateway = gateway
@@ -120,6 +123,7 @@ public struct SinkContext: Sendable {
         self.isStopping = isStopping
         self.now = now
         self.commands = commands
+        self.inventory = inventory
     }
 }
 

@@ -73,7 +73,7 @@ public final class SinkWorker: Sendable {
             log: context.log,
             isStopping: { [now = context.now, isStopping = context.isStopping] in
                 isStopping() || inbox.stopDeadline.map { now() >= $0 } ?? false
-            }, now: context.now, commands: context.commands)
+            }, now: context.now, commands: context.commands, inventory: context.inventory)
     }
 
     /// Starts the thread and, for a durable sink, makes it known to the outbox: what is committed from here on is its.

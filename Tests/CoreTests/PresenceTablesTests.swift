@@ -40,7 +40,9 @@ import Testing
 
     @Test func aFrameIsKeptApartAndItsPlaceUsedAgain() {
         var table = BeaconTable(capacity: 2)
-        let moment = Hearing(listening: .zero, evidence: .zero)
+        let clock = ListeningClock()
+        let listening = clock.reading(at: .zero)
+        let moment = Hearing(listening: listening, evidence: clock.evidence(at: listening))
         func beacon(_ number: UInt64) -> TrackedBeacon {
             let sighting = Sighting(
                 time: .zero, identity: Self.identity(number), address: .anonymous, rssi: -60, measuredPower: nil,

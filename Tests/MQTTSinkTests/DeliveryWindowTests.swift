@@ -43,25 +43,6 @@ import Testing
         #expect(window.accepted == 1)
     }
 
-    @Test func `a delivery waits for its companion, and does not fail with it`() {
-        var window = DeliveryWindow(capacity: 4)
-        window.begin()
-        window.sendCompanion(1, at: time(0))
-        window.send(2, at: time(0))
-        window.send(3, at: time(0))
-        window.answer(2, refusal: nil, at: time(1))
-        #expect(window.accepted == 0)
-        window.answer(1, refusal: "no", at: time(1))
-        #expect(window.accepted == 1)
-        #expect(window.refusal == nil)
-        #expect(window.companionRefusal == "no")
-        window.answer(3, refusal: nil, at: time(1))
-        #expect(window.accepted == 2)
-        #expect(window.isSettled)
-        window.begin()
-        #expect(window.companionRefusal == nil)
-    }
-
     @Test func `progress is an answer, or the first one that becomes owed`() {
         var window = DeliveryWindow(capacity: 4)
         window.begin()

@@ -38,6 +38,8 @@ final class Driver {
 
     let host = Host()
     let vocabulary: Vocabulary
+    /// What the configuration names.
+    let board = InventoryBoard()
     private var sink: MQTTSink
 
     init(
@@ -49,7 +51,8 @@ final class Driver {
         let context = SinkContext(
             name: "mqtt", gateway: gateway, vocabulary: vocabulary, version: "0.1.0-test",
             log: { _, line in host.lines.withLock { $0.append(line) } },
-            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now }, commands: commands)
+            isStopping: { host.isStopping.withLock { $0 } }, now: { Clock.now }, commands: commands,
+            inventory: board)
         let given: [String: Value] = ["host": .text("127.0.0.1"), "port": .integer(Int64(port))]
         sink = MQTTSink(Values(given: given.merging(more) { $1 }), context: context, limits: limits)
     }

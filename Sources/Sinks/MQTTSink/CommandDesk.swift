@@ -77,6 +77,8 @@ struct CommandDesk {
     /// The topics of commands; nil when none is obeyed.
     var filter: String? { allowed.isEmpty ? nil : "\(root)command/+" }
 
+    func isCommand(_ topic: String) -> Bool { filter != nil && topic.hasPrefix("\(root)command/") }
+
     /// Readable while an answer waits to be published.
     var descriptor: Int32 { waiting.descriptor }
 

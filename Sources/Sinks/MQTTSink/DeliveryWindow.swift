@@ -15,13 +15,14 @@ struct DeliveryWindow {
         var isTemporary: Bool
     }
 
-    private var owed: [(message: Int32, index: Int, isCompanion: Bool)] = []
+    private var owed: [(message: Int32, index: Int)] = []
+    /// Messages that belong to no batch and whose answers are owed. They take room, and nothing waits for them.
+    private var beside: Set<Int32> = []
+    private var refusalBeside: String?
     /// The first delivery that was not sent.
     private(set) var next = 0
     /// The first delivery that was refused.
     private(set) var refusal: Refusal?
-    /// Why the broker refused a companion, the first time.
-    private(set) var companionRefusal: String?
     /// When the broker last answered, or began to owe an answer.
     private(set) var lastProgress = MonotonicTime.zero
 
@@ -32,9 +33,11 @@ struct DeliveryWindow {
         owed.reserveCapacity(capacity)
     }
 
-    var isFull: Bool { owed.count >= capacity }
+    var isFull: Bool { owed.count + beside.count >= capacity }
     /// At least half of the window is free.
-    var isRoomy: Bool { owed.count <= capacity / 2 }
+    var isRoomy: Bool { owed.count + beside.count <= capacity / 2 }
+    /// What belongs to no batch may have half of the window, and only when no batch is on its way.
+    var hasRoomBeside: Bool { owed.isEmpty && beside.count < capacity / 2 }
     var isSettled: Bool { owed.isEmpty }
 
     /// Deliveries from the front of the batch that the destination has.
@@ -47,7 +50,21 @@ struct DeliveryWindow {
         owed.removeAll(keepingCapacity: true)
         next = 0
         refusal = nil
-        companionRefusal = nil
+    }
+
+    /// Starts a connection, which knows nothing of what was owed on another.
+    mutating func reset() {
+        begin()
+        beside.removeAll(keepingCapacity: true)
+    }
+
+    /// A message that belongs to no batch went out at QoS 1.
+    mutating func sendBeside(_ message: Int32) { beside.insert(message) }
+
+    /// Why such a message was refused, once.
+    mutating func takeRefusalBeside() -> String? {
+        defer { refusalBeside = nil }
+        return refusalBeside
     }
 
     /// The next delivery went out at QoS 0.
@@ -56,15 +73,8 @@ struct DeliveryWindow {
     /// The next delivery went out at QoS 1 under a message identifier.
     mutating func send(_ message: Int32, at now: MonotonicTime) {
         if owed.isEmpty { lastProgress = now }
-        owed.append((message, next, isCompanion: false))
+        owed.append((message, next))
         next += 1
-    }
-
-    /// A message that goes with the next delivery went out at QoS 1 before it: the delivery waits for its answer, too, and
-    /// whether the broker takes it makes no difference to the delivery.
-    mutating func sendCompanion(_ message: Int32, at now: MonotonicTime) {
-        if owed.isEmpty { lastProgress = now }
-        owed.append((message, next, isCompanion: true))
     }
 
     /// The next delivery cannot be sent.
@@ -77,15 +87,13 @@ struct DeliveryWindow {
     mutating func answer(
         _ message: Int32, refusal reason: String?, isTemporary: Bool = false, at now: MonotonicTime
     ) {
-        guard let place = owed.firstIndex(where: { $0.message == message }) else { return }
-        let (_, index, isCompanion) = owed.remove(at: place)
-        lastProgress = now
-        guard let reason else { return }
-        if isCompanion {
-            companionRefusal = companionRefusal ?? reason
-        } else {
-            refuse(index, reason, isTemporary: isTemporary)
+        guard let place = owed.firstIndex(where: { $0.message == message }) else {
+            if beside.remove(message) != nil, let reason { refusalBeside = reason }
+            return
         }
+        let index = owed.remove(at: place).index
+        lastProgress = now
+        if let reason { refuse(index, reason, isTemporary: isTemporary) }
     }
 
     private mutating func refuse(_ index: Int, _ reason: String, isTemporary: Bool) {

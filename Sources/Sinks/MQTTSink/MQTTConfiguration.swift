@@ -159,6 +159,11 @@ struct MQTTConfiguration {
         }, count: 0...32, example: "[\"state\", \"health\"]",
         "Verbs of the control socket that may be sent as commands; none unless given.")
 
+    static let homeAssistant = Key.section(
+        "home_assistant", HomeAssistantConfiguration.section, example: "{\"enabled\": false}",
+        "Announce the gateway, its beacons and its regions to Home Assistant (MQTT discovery); nothing is announced "
+            + "unless given.")
+
     static let section = Section(
         [
             host.declaration, port.declaration, clientID.declaration, username.declaration, password.declaration,
@@ -166,8 +171,8 @@ struct MQTTConfiguration {
             topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
             keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
             payloads.declaration, commands.declaration, presets.declaration, room.declaration,
-            mqttRoomTopic.declaration,
-            theengsTopic.declaration, espresenseTopic.declaration,
+            mqttRoomTopic.declaration, theengsTopic.declaration, espresenseTopic.declaration,
+            homeAssistant.declaration,
         ]
     ) { values, complaints in
         if values.isGiven(password), !values.isGiven(username) {
@@ -241,6 +246,8 @@ struct MQTTConfiguration {
     var mqttRoomTopic: String
     var theengsTopic: String
     var espresenseTopic: String
+    /// nil when nothing is announced.
+    var homeAssistant: HomeAssistantConfiguration?
 
     init(_ values: Values, gateway: String) {
         let address = values[Self.host]
@@ -272,6 +279,9 @@ struct MQTTConfiguration {
         theengsTopic = (TopicTemplate(values[Self.theengsTopic], [.gateway])?.levels ?? []).map { level in
             if case .literal(let text) = level { text } else { MQTTTopics.escape(gateway) }
         }.joined(separator: "/")
+        if values.isGiven(Self.homeAssistant) {
+            homeAssistant = HomeAssistantConfiguration(values[Self.homeAssistant])
+        }
         version =
             switch values[Self.protocolVersion] {
             case "5": .v5
@@ -305,7 +315,7 @@ struct MQTTConfiguration {
         }
     }
 
-    private static func isTopicPrefix(_ text: String) -> Bool {
+    static func isTopicPrefix(_ text: String) -> Bool {
         text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in
             !level.isEmpty && level.utf8.allSatisfy { isUnreserved($0) || $0 == UInt8(ascii: ".") }
         }

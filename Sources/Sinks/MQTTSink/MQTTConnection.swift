@@ -42,6 +42,8 @@ import Glibc
     private let isEncrypted: Bool
     /// The kernel holds what does not fill a segment.
     private var isGathering = false
+    /// Topics of subscriptions by the number of their packet.
+    private var subscribed: [Int32: String] = [:]
     private var polled = [pollfd(), pollfd(), pollfd()]
     /// TCP has connected.
     private var isReached = false
@@ -172,9 +174,21 @@ import Glibc
         }
     }
 
-    /// Subscribes at QoS 0. A refusal is found in ``reports``.
+    /// Subscribes at QoS 0. ``takeRefusedSubscriptions()`` tells a refusal.
     func subscribe(_ topic: String) throws(MQTTFailure) {
-        try check(unsafe mosquitto_subscribe(handle, nil, topic, 0))
+        var message: Int32 = 0
+        try check(unsafe mosquitto_subscribe(handle, &message, topic, 0))
+        subscribed[message] = topic
+    }
+
+    func unsubscribe(_ topic: String) throws(MQTTFailure) {
+        try check(unsafe mosquitto_unsubscribe(handle, nil, topic))
+    }
+
+    /// The topics that the broker does not let this client read, each once, with the code of the refusal.
+    func takeRefusedSubscriptions() -> [(topic: String, code: Int32)] {
+        defer { reports.refusedSubscriptions.removeAll() }
+        return reports.refusedSubscriptions.map { (subscribed[$0.message] ?? "a topic", $0.code) }
     }
 
     /// Writes DISCONNECT; the library closes the socket when it is out.

@@ -36,6 +36,13 @@ struct MQTTLimits {
     /// Longest time between two health documents of one connection, whose counts go on.
     var healthInterval = TimeInterval.seconds(60)
 
+    /// From a connection to the announcements for Home Assistant: what the broker retains of them comes within a round
+    /// trip, and is read first.
+    var discoveryDelay = TimeInterval.seconds(1)
+
+    /// Longest wait after a birth of Home Assistant, which is busy then, and to which all gateways answer at once.
+    var discoveryJitter = TimeInterval.seconds(5)
+
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60
 

@@ -29,8 +29,8 @@ final class MQTTReports {
     /// Why the connection ended, once it did: an MQTT 5 reason code from 128 up, else an error of the library.
     var endCode: Int32?
     var acknowledgements: [Acknowledgement] = []
-    /// A subscription was refused with this code.
-    var subscriptionRefusal: Int32?
+    /// Subscriptions that were refused, by the number of the packet, and the code.
+    var refusedSubscriptions: [(message: Int32, code: Int32)] = []
     /// What came on the gateway's own status topic and on those of commands.
     var messages: [Message] = []
     /// What OpenSSL said first.
@@ -49,9 +49,9 @@ final class MQTTReports {
         unsafe mosquitto_publish_v5_callback_set(handle) { _, context, message, code, _ in
             unsafe MQTTReports.of(context)?.acknowledgements.append(Acknowledgement(message: message, code: code))
         }
-        unsafe mosquitto_subscribe_v5_callback_set(handle) { _, context, _, count, granted, _ in
+        unsafe mosquitto_subscribe_v5_callback_set(handle) { _, context, message, count, granted, _ in
             guard count > 0, let granted = unsafe granted, unsafe granted.pointee >= 128 else { return }
-            unsafe MQTTReports.of(context)?.subscriptionRefusal = unsafe granted.pointee
+            unsafe MQTTReports.of(context)?.refusedSubscriptions.append((message, unsafe granted.pointee))
         }
         unsafe mosquitto_message_v5_callback_set(handle) { _, context, message, properties in
             guard let message = unsafe message?.pointee, let topic = unsafe message.topic else { return }

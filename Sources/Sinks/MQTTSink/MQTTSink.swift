@@ -34,6 +34,8 @@ public struct MQTTSink: ~Copyable, Sink {
     var topics: MQTTTopics
     var writer = JSONWriter()
     var desk: CommandDesk
+    /// nil when nothing is announced to Home Assistant.
+    var discovery: DiscoveryDesk?
     var window: DeliveryWindow
     var rounds = RangingRounds()
     var presets: Presets
@@ -58,6 +60,13 @@ public struct MQTTSink: ~Copyable, Sink {
         desk = CommandDesk(
             allowed: self.configuration.commands, gateway: context.gateway, root: topics.root,
             territories: topics.territories, receiver: context.commands)
+        if let announcements = self.configuration.homeAssistant {
+            discovery = DiscoveryDesk(
+                DiscoveryDocuments(
+                    announcements, gateway: context.gateway, version: context.version, vocabulary: context.vocabulary,
+                    topics: topics),
+                context: context, limits: limits)
+        }
         let user = [(name: "gateway", value: context.gateway), (name: "v", value: "\(EventEncoder.version)")]
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
@@ -97,7 +106,6 @@ public struct MQTTSink: ~Copyable, Sink {
             if case .stopping = error { throw SinkError(.retry(accepted: accepted), "publish", error.reason) }
             throw SinkError(.disconnected(accepted: accepted), "publish", error.reason)
         }
-        if let reason = window.companionRefusal { context.log(.warning, "publish a message of a preset: \(reason)") }
         if let refusal = window.refusal {
             health.sent.refused += 1
             spellTopic(of: batch.deliveries[refusal.index])
@@ -110,7 +118,10 @@ public struct MQTTSink: ~Copyable, Sink {
             throw SinkError(
                 .busy(accepted: window.accepted), "publish", "the broker takes sightings more slowly than they come")
         }
-        do throws(MQTTFailure) { try tellHealth(after: batch) } catch {
+        do throws(MQTTFailure) {
+            try tellHealth(after: batch)
+            try tendDiscovery(try current())
+        } catch {
             throw SinkError(.disconnected(accepted: batch.count), "publish", error.reason)
         }
     }
@@ -122,9 +133,11 @@ public struct MQTTSink: ~Copyable, Sink {
             repeat {
                 // The library looks at its keepalive when it is called, which it wants once a second.
                 isWoken = try connection.service(
-                    for: min(deadline - context.now(), .seconds(1)), wake: wake, alsoFor: desk.descriptor)
-                connection.takeAcknowledgements { _ in }
+                    for: min(min(deadline, discovery?.nextTime ?? deadline) - context.now(), .seconds(1)), wake: wake,
+                    alsoFor: desk.descriptor)
+                bookAnswers(connection)
                 try attend(connection)
+                try tendDiscovery(connection)
                 if !health.isEmpty, health.isChanged || context.now() >= nextHealth { try publishHealth(connection) }
             } while !isWoken && context.now() < deadline
         } catch {
@@ -211,11 +224,12 @@ public struct MQTTSink: ~Copyable, Sink {
     /// Listens to what is said of this gateway, and publishes the birth.
     private mutating func announce() throws(MQTTFailure) {
         let connection = try current()
-        window.begin()
+        window.reset()
         stoppingSince = nil
         // In this order, so that what the broker retained is heard before the birth replaces it.
         try connection.subscribe(topics.status)
         if let filter = desk.filter { try connection.subscribe(filter) }
+        try beginDiscovery(connection)
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())
@@ -290,7 +304,7 @@ public struct MQTTSink: ~Copyable, Sink {
         case .states:
             health.sent.states += 1
             for identifier in try presets.publishExit(delivery.event, connection, properties) {
-                window.sendCompanion(identifier, at: context.now())
+                window.sendBeside(identifier)
             }
             // Nothing: the broker drops what it retains of a beacon or a region that the configuration has no more.
             if !isGone(delivery.event) { encoder.encodeState(delivery.event, into: &writer) }
@@ -298,6 +312,7 @@ public struct MQTTSink: ~Copyable, Sink {
                 try connection.publish(topics.topic, writer.bytes, .atLeastOnce, retain: true, properties),
                 at: context.now())
         case .sightings:
+            discovery?.note(delivery.event)
             if delivery.event.kind == .ranging {
                 let round = rounds.add(delivery.event)
                 guard !round.isEmpty else { return window.handOver() }
@@ -392,6 +407,9 @@ public struct MQTTSink: ~Copyable, Sink {
             // Room that is used up comes back; a permission or a format does not by itself.
             let isTemporary = answer.code == Int32(MQTT_RC_QUOTA_EXCEEDED.rawValue)
             window.answer(answer.message, refusal: refusal, isTemporary: isTemporary, at: now)
+        }
+        if let reason = window.takeRefusalBeside() {
+            context.log(.warning, "an announcement, or a message of a preset, was not taken: \(reason)")
         }
     }
 }

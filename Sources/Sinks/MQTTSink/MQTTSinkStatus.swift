@@ -11,6 +11,9 @@ extension MQTTSink {
         var isCalledOffline = false
         for heard in reports.messages {
             guard heard.topic == topics.status else {
+                if discovery?.take(heard, at: context.now()) == true { continue }
+                // A session that outlived a change of the configuration may have subscriptions of before.
+                guard desk.isCommand(heard.topic) else { continue }
                 if let reason = desk.take(heard, at: context.now()) {
                     context.log(.warning, "refused a command: \(reason)")
                 }
@@ -27,12 +30,11 @@ extension MQTTSink {
         // The will of an earlier connection, or somebody's mistake: this gateway is here.
         if isCalledOffline { _ = try publishStatus(birth, connection) }
 
-        if let code = reports.subscriptionRefusal {
-            reports.subscriptionRefusal = nil
+        for (topic, code) in connection.takeRefusedSubscriptions() {
+            let consequence = topic == topics.status ? ", so it cannot correct a wrong status there" : ""
             context.log(
                 .warning,
-                "the broker does not let this gateway read \(topics.status), so it cannot correct a "
-                    + "wrong status there: \(MQTTFailure.codeText(code))")
+                "the broker does not let this gateway read \(topic)\(consequence): \(MQTTFailure.codeText(code))")
         }
     }
 
