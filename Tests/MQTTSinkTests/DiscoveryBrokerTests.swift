@@ -133,7 +133,7 @@ import Testing
         let subscriber = try Subscriber(broker, "homeassistant/#")
         let old = driver(broker, ["release": .text("2024.3")])
         try old.open()
-        #expect(try serve(old, subscriber) { $0.count >= 22 })
+        #expect(try serve(old, subscriber) { $0.count >= 20 })
         try old.idle(seconds: 0.5)
         let topics = Set(subscriber.messages.map(\.topic))
         #expect(topics.contains("homeassistant/device_tracker/beacond_gw1/\(Self.badge)_tracker/config"))
