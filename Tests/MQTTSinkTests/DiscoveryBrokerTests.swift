@@ -245,8 +245,10 @@ import Testing
             return messages.count { $0.topic.hasPrefix(Self.node) } >= 1001
         }
         #expect(isDone)
-        let events = subscriber.messages.indices.filter { subscriber.messages[$0].topic.hasSuffix("/event") }
-        #expect(events.count == 20)
+        let written = Int(min(sequence, 20))
+        #expect(subscriber.wait { messages in messages.count { $0.topic.hasSuffix("/event") } == written })
+        let first = subscriber.messages.firstIndex { $0.topic.hasSuffix("/event") } ?? .max
+        #expect(first < subscriber.messages.lastIndex { $0.topic.hasPrefix(Self.node) } ?? 0)
         #expect(Set(try retained(broker).keys).count == 1001)
     }
 

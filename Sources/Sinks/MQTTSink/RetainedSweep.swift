@@ -20,9 +20,11 @@ struct RetainedSweep {
     private let gateway: String
     private let vocabulary: Vocabulary
     private var inventory = Inventory()
+    private var version: UInt64 = 0
     private var isOver = false
     private(set) var end: MonotonicTime?
-    private var stale: [String] = []
+    /// Several filters may find one.
+    private var stale: Set<String> = []
 
     init(_ topics: MQTTTopics, gateway: String, vocabulary: Vocabulary) {
         self.gateway = gateway
@@ -32,9 +34,10 @@ struct RetainedSweep {
     }
 
     /// - Returns: whether the filters are to be subscribed to.
-    mutating func begin(_ inventory: Inventory, at now: MonotonicTime) -> Bool {
+    mutating func begin(_ inventory: Inventory, version: UInt64, at now: MonotonicTime) -> Bool {
         guard !isOver else { return false }
         self.inventory = inventory
+        self.version = version
         stale = []
         end = now + Self.duration
         return true
@@ -48,23 +51,25 @@ struct RetainedSweep {
         else { return }
         if let region = text(state["region"]) {
             if !inventory.regions.contains(where: { vocabulary.names[$0.name] == region }) {
-                stale.append(message.topic)
+                stale.insert(message.topic)
             }
         } else if let identity = identity(state), !inventory.names(identity) {
-            stale.append(message.topic)
+            stale.insert(message.topic)
         }
     }
 
-    /// Whether the time is over, told once.
-    mutating func isDue(at now: MonotonicTime) -> Bool {
+    /// Whether the time is over, told once. When the configuration has changed meanwhile, all is left as it is: what was
+    /// dropped may be named again.
+    mutating func isDue(at now: MonotonicTime, version: UInt64) -> Bool {
         guard let end, now >= end else { return false }
+        if version != self.version { stale = [] }
         self.end = nil
         isOver = true
         return true
     }
 
     /// The next topic to clear, when the time is over.
-    mutating func next() -> String? { end == nil ? stale.popLast() : nil }
+    mutating func next() -> String? { end == nil ? stale.popFirst() : nil }
 
     private func identity(_ state: Node) -> BeaconIdentity? {
         guard let name = text(state["format"]), let id = vocabulary.formats.id(named: name),
@@ -92,12 +97,12 @@ extension MQTTSink {
     mutating func beginSweep(_ connection: MQTTConnection) throws(MQTTFailure) {
         let (version, inventory) = context.inventory.current
         // A host that posted nothing may have everything.
-        guard version > 0, sweep.begin(inventory, at: context.now()) else { return }
+        guard version > 0, sweep.begin(inventory, version: version, at: context.now()) else { return }
         for filter in sweep.filters { try connection.subscribe(filter) }
     }
 
     mutating func tendSweep(_ connection: MQTTConnection) throws(MQTTFailure) {
-        if sweep.isDue(at: context.now()) {
+        if sweep.isDue(at: context.now(), version: context.inventory.version) {
             for filter in sweep.filters { try connection.unsubscribe(filter) }
         }
         while window.hasRoomBeside, !connection.hasUnsentBytes, let topic = sweep.next() {
