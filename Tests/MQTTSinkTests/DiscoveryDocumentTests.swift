@@ -32,6 +32,14 @@ import Testing
         #expect(try Fixtures.lines(file) == lines.split(separator: "\n").map(String.init))
     }
 
+    @Test func `the examples of the page are those documents`() throws {
+        let page = try String(contentsOf: Fixtures.repository.appending(path: "docs/mqtt.md"), encoding: .utf8)
+        let payloads = try Fixtures.lines("discovery/2026.7.txt").map { $0.drop { $0 != " " }.dropFirst() }
+        let shown = page.split(separator: "\n").filter { $0.hasPrefix("{\"device\":") }
+        #expect(shown.count == 3)
+        for example in shown { #expect(payloads.contains(example)) }
+    }
+
     /// What `MQTT_ENTITY_DEVICE_INFO_SCHEMA`, `TOPIC_MATCHER` and the schemas of the components ask for.
     @Test(arguments: ["2024.3", "2024.12", "2025.10", "2026.7"])
     func `every document is what Home Assistant accepts`(release: String) throws {

@@ -36,6 +36,7 @@ public struct MQTTSink: ~Copyable, Sink {
     var desk: CommandDesk
     /// nil when nothing is announced to Home Assistant.
     var discovery: DiscoveryDesk?
+    var sweep: RetainedSweep
     var window: DeliveryWindow
     var rounds = RangingRounds()
     var presets: Presets
@@ -60,6 +61,7 @@ public struct MQTTSink: ~Copyable, Sink {
         desk = CommandDesk(
             allowed: self.configuration.commands, gateway: context.gateway, root: topics.root,
             territories: topics.territories, receiver: context.commands)
+        sweep = RetainedSweep(topics, gateway: context.gateway, vocabulary: context.vocabulary)
         if let announcements = self.configuration.homeAssistant {
             discovery = DiscoveryDesk(
                 DiscoveryDocuments(
@@ -121,6 +123,7 @@ public struct MQTTSink: ~Copyable, Sink {
         do throws(MQTTFailure) {
             try tellHealth(after: batch)
             try tendDiscovery(try current())
+            try tendSweep(try current())
         } catch {
             throw SinkError(.disconnected(accepted: batch.count), "publish", error.reason)
         }
@@ -138,6 +141,7 @@ public struct MQTTSink: ~Copyable, Sink {
                 bookAnswers(connection)
                 try attend(connection)
                 try tendDiscovery(connection)
+                try tendSweep(connection)
                 if !health.isEmpty, health.isChanged || context.now() >= nextHealth { try publishHealth(connection) }
             } while !isWoken && context.now() < deadline
         } catch {
@@ -230,6 +234,7 @@ public struct MQTTSink: ~Copyable, Sink {
         try connection.subscribe(topics.status)
         if let filter = desk.filter { try connection.subscribe(filter) }
         try beginDiscovery(connection)
+        try beginSweep(connection)
         lastBirth = birth
         birth = status.online()
         window.send(try publishStatus(birth, connection), at: context.now())

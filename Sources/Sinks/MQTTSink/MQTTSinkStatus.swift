@@ -11,6 +11,7 @@ extension MQTTSink {
         var isCalledOffline = false
         for heard in reports.messages {
             guard heard.topic == topics.status else {
+                sweep.take(heard)
                 if discovery?.take(heard, at: context.now()) == true { continue }
                 // A session that outlived a change of the configuration may have subscriptions of before.
                 guard desk.isCommand(heard.topic) else { continue }

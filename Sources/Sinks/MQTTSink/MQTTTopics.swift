@@ -74,6 +74,29 @@ struct MQTTTopics {
     /// The topic in words, for a message about it.
     var text: String { String(decoding: topic.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self) }
 
+    /// What finds every retained state of beacons and regions of this gateway, by the templates.
+    ///
+    /// - Parameter counts: how many fields an identity may have.
+    func presenceFilters(identityLevels counts: [Int]) -> [String] {
+        let usual = TopicTemplate.beacon(MQTTConfiguration.usualBeaconTopic)
+        var filters: [String] = []
+        for template in [templates.beacon, usual, templates.region].compactMap(\.self) {
+            for count in template.has(.identity) ? counts : [1] {
+                let levels = template.levels.map { level in
+                    switch level {
+                    case .literal(let text): text
+                    case .filled(.gateway): Self.escape(gateway)
+                    case .filled(.identity): Array(repeating: "+", count: count).joined(separator: "/")
+                    case .filled: "+"
+                    }
+                }
+                let filter = ([prefix] + levels + [Leaf.presence.rawValue]).joined(separator: "/")
+                if !filters.contains(filter) { filters.append(filter) }
+            }
+        }
+        return filters
+    }
+
     /// Spells the topic of what the event is about into ``topic``.
     mutating func spell(_ event: borrowing Event, _ leaf: Leaf) {
         let subject = subject(of: event)
