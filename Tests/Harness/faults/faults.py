@@ -39,13 +39,13 @@ def run_one(options):
     try:
         row = function(options).row()
     except Failure as failure:
-        row = {"problems": [str(failure)], "notes": [], "limits": "", "runs": 0}
+        row = {"problems": [str(failure)], "notes": [], "known": None, "limits": "", "runs": 0}
     print(json.dumps(row | {"title": title}))
 
 
 def command(options, name):
     words = [sys.executable, os.path.abspath(__file__), "--beacond", options.beacond, "--seed", str(options.seed),
-             "--kills", str(options.kills), "--run", name]
+             "--kills", str(options.kills), "--share", str(options.share), "--run", name]
     # Its private network needs one; a user that is not root gets it in a user namespace.
     if name == "F3" and not options.quick:
         words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c",
@@ -71,11 +71,11 @@ def run_all(options, names):
                     rows[name] = json.loads(output[-1])
                 except (IndexError, ValueError):
                     rows[name] = {"problems": [f"ended with status {process.returncode}: {output[-1:]}"], "notes": [],
-                                  "limits": "", "runs": 0, "title": FAULTS[name][0]}
+                                  "known": None, "limits": "", "runs": 0, "title": FAULTS[name][0]}
                 row = rows[name]
                 word = "FAILED" if row["problems"] else "ok"
                 print(f"{word:<7} {name:<4} {row['title']}: {time.monotonic() - start:.0f} s", flush=True)
-                for note in row["problems"] + row["notes"]:
+                for note in [row["known"]] * bool(row["known"]) + row["problems"] + row["notes"]:
                     print(f"             {note}", flush=True)
             time.sleep(0.1)
     finally:
@@ -90,7 +90,8 @@ def cells(name, row):
     def number(key, form="{:,}"):
         return "" if row.get(key) is None else form.format(row[key])
 
-    verdict = "pass" if not row["problems"] else "**FAIL** (" + "; ".join(row["problems"]) + ")"
+    wrong = [row["known"]] * bool(row["known"]) + row["problems"]
+    verdict = "**FAIL** (" + "; ".join(wrong) + ")" if wrong else "pass"
     return [f"{name} {row['title']}", number("runs"), number("transitions"), number("lost"), number("duplicates"),
             number("inversions"), number("regressions"), number("recovery", "{:.1f}"), number("growth", "{:+,}"),
             f"{row['limits']}: {verdict}"]
@@ -118,11 +119,13 @@ def main():
     parser.add_argument("--quick", action="store_true", help="short, within a minute")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--kills", type=int, default=1000, help="SIGKILLs of F6")
+    parser.add_argument("--share", type=float, default=1, help="of the lengths that the reference has; F1 then is ten minutes")
     parser.add_argument("--jobs", type=int, default=4, help="faults at a time; most of them wait")
     parser.add_argument("--write", metavar="FILE", help="put the table into that page")
     parser.add_argument("--results", metavar="FILE", help="rows by name, kept from run to run; the table has them all")
     parser.add_argument("--run", dest="fault", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.length = lambda whole: max(1, round(whole * options.share))
     options.beacond = os.path.abspath(options.beacond)
     if options.fault:
         return run_one(options)
@@ -136,7 +139,8 @@ def main():
     print(f"seed {options.seed}", flush=True)
     started = time.monotonic()
     rows = run_all(options, sorted(names, key=order))
-    failed = [name for name in rows if rows[name]["problems"]]
+    # What is known to be wrong does not keep others from working.
+    failed = [name for name in rows if rows[name]["problems"] or rows[name]["known"] and not options.quick]
     if options.results:
         known = {}
         if os.path.exists(options.results):

@@ -23,7 +23,7 @@ def await_birth(bench, since, within=120):
 
 @fault("F1", "broker killed, away for a while")
 def broker_away(options):
-    span = 8 if options.quick else 600
+    span = 8 if options.quick else options.length(600)
     verdict = Verdict("0 lost, ≤ 20 duplicates, drained ≤ 10 s after CONNACK, ≤ 4 MiB", growth=4 * MIB, recovery=10)
     with Bench(options) as bench:
         bench.begin(span + 150)
@@ -73,8 +73,8 @@ def restart_again_and_again(options, broker, count, verdict):
 def broker_restarts(options):
     verdict = Verdict("0 lost, ≤ 20 duplicates a restart, 95 % connected ≤ 3 s (quick: half of them), ≤ 4 MiB", runs=0,
                       duplicates=0, growth=4 * MIB, recovery=3)
-    restart_again_and_again(options, Broker, 4 if options.quick else 60, verdict)
-    restart_again_and_again(options, NATS, 2 if options.quick else 20, verdict)
+    restart_again_and_again(options, Broker, 4 if options.quick else options.length(60), verdict)
+    restart_again_and_again(options, NATS, 2 if options.quick else options.length(20), verdict)
     return verdict
 
 
@@ -195,12 +195,13 @@ def black_holes(options):
     if options.quick:
         kinds = kinds[2:]
     for name, begin, stop in kinds:
-        hold_up(options, name, begin, stop, 18 if options.quick else 300, verdict)
+        hold_up(options, name, begin, stop, 18 if options.quick else options.length(300), verdict)
         verdict.runs += 1
     if not options.quick:
         network = PrivateNetwork()
         try:
-            hold_up(options, "lost packets", lambda bench: network.pull(), lambda bench: network.plug(), 300, verdict,
+            hold_up(options, "lost packets", lambda bench: network.pull(), lambda bench: network.plug(), options.length(300),
+                    verdict,
                     OpenBroker, network)
             verdict.runs += 1
         finally:
@@ -223,7 +224,7 @@ def black_holes(options):
 
 @fault("F4", "slow broker, a message a second")
 def slow_broker(options):
-    span = 10 if options.quick else 600
+    span = 10 if options.quick else options.length(600)
     verdict = Verdict("0 lost, sightings replaced and not queued, ≤ 20 duplicates a connection, drained after it,"
                       " loop answers: 99 % in 50 ms or three times what it was, ≤ 4 MiB", growth=4 * MIB)
 

@@ -2,7 +2,6 @@
 """A subscriber that records what it reads and judges its order; and what the broker may be."""
 
 import json
-import os
 import socket
 import struct
 import subprocess
@@ -55,6 +54,8 @@ class Recorder:
         self.births = []  # when each birth came that was not retained
         self.is_ready = False
         self.judges_time = True
+        self.keeps = False  # whether events are kept, with the times of their arrival
+        self.kept, self.arrivals = [], []
         self.stopping = False
         self.socket = None
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -137,6 +138,9 @@ class Recorder:
         elif last == "event":
             self.kinds[value["event"]] = self.kinds.get(value["event"], 0) + 1
             self.streams.setdefault(value["stream"], Stream()).take(value)
+            if self.keeps:
+                self.kept.append(value)
+                self.arrivals.append(time.time())
         elif last == "presence":
             before = self.times.get(topic, "")
             if self.judges_time and value["time"] < before:
