@@ -29,7 +29,8 @@ QUICK = ("F1", "F2", "F3", "F4", "F6", "F8", "F9", "F10", "F11", "F12", "F19", "
 
 
 def order(name):
-    return int(name[1:])
+    """F1 to F24, then what has no number."""
+    return int(name[1:] or 99)
 
 
 def run_one(options):
@@ -92,7 +93,7 @@ def cells(name, row):
 
     wrong = [row["known"]] * bool(row["known"]) + row["problems"]
     verdict = "**FAIL** (" + "; ".join(wrong) + ")" if wrong else "pass"
-    return [f"{name} {row['title']}", number("runs"), number("transitions"), number("lost"), number("duplicates"),
+    return [f"{name} {row['title']}" if name != "P" else row["title"], number("runs"), number("transitions"), number("lost"), number("duplicates"),
             number("inversions"), number("regressions"), number("recovery", "{:.1f}"), number("growth", "{:+,}"),
             f"{row['limits']}: {verdict}"]
 
@@ -100,6 +101,17 @@ def cells(name, row):
 def table(rows):
     lines = [COLUMNS, ["---"] * len(COLUMNS)] + [cells(name, rows[name]) for name in sorted(rows, key=order)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def keep(path, rows):
+    """Adds rows to those that are kept there; all of them."""
+    known = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            known = json.load(file)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(known | rows, file, indent=1)
+    return known | rows
 
 
 def write(path, text):
@@ -142,13 +154,7 @@ def main():
     # What is known to be wrong does not keep others from working.
     failed = [name for name in rows if rows[name]["problems"] or rows[name]["known"] and not options.quick]
     if options.results:
-        known = {}
-        if os.path.exists(options.results):
-            with open(options.results, encoding="utf-8") as file:
-                known = json.load(file)
-        rows = known | rows
-        with open(options.results, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+        rows = keep(options.results, rows)
     print(table(rows))
     print(f"{len(names) - len(failed)} of {len(names)} passed in {time.monotonic() - started:.0f} s, seed {options.seed}")
     if options.write:

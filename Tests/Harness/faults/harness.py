@@ -40,7 +40,7 @@ def make_scenario(generator, duration, rate=10, steady=8):
         visits, start = [], generator.uniform(-3, 4)
         while start < duration:
             stop = start + generator.uniform(2.5, 3.5)
-            if stop > 0:
+            if stop > 0.1:
                 visits.append({"from": f"{max(0, start):.3f}s", "to": f"{stop:.3f}s"})
             start = stop + generator.uniform(4, 6)
         beacons.append({"visits": visits})
@@ -320,6 +320,8 @@ class Bench:
         verdict.duplicates += self.recorder.duplicates
         verdict.inversions += self.recorder.inversions
         verdict.regressions += len(self.recorder.regressions)
+        contradictions = sum(stream.contradictions for stream in self.recorder.streams.values())
+        verdict.must(f"{contradictions} transitions came again with another content", contradictions == 0)
         verdict.notes += [f"missing {sorted(numbers)[:5]}" for numbers in missing.values() if numbers]
         verdict.notes += self.recorder.regressions[:3]
 

@@ -15,25 +15,25 @@ class Stream:
     """The numbers of one stream of an outbox, as they came."""
 
     def __init__(self):
-        self.seen, self.named = set(), set()
-        self.highest = self.duplicates = self.inversions = 0
-        self.latest = 0.0  # when something that was not a repetition came last
+        self.seen, self.named = {}, set()  # what was seen by number, as a hash of its content
+        self.highest = self.duplicates = self.inversions = self.contradictions = 0
 
     def take(self, event):
         number = event["seq"]
         if event["event"] == "gap":
             self.named.update(range(event["first_seq"], event["last_seq"] + 1))
+        content = hash(json.dumps({key: event[key] for key in event if key != "replayed"}, sort_keys=True))
         if number in self.seen:
             self.duplicates += 1
+            self.contradictions += self.seen[number] != content
             return
-        self.seen.add(number)
+        self.seen[number] = content
         self.inversions += number < self.highest
         self.highest = max(self.highest, number)
-        self.latest = time.monotonic()
 
     def lost(self, last):
         """The numbers through `last` that never came. Those that a gap event names are lost as well."""
-        return (set(range(1, last + 1)) - self.seen) | (self.named - self.seen)
+        return (set(range(1, last + 1)) | self.named) - self.seen.keys()
 
 
 class Recorder:
