@@ -10,7 +10,6 @@ docs/faults.md describes each fault. Without names, all of them; with --quick, t
 import argparse
 import json
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -22,15 +21,10 @@ import clock  # noqa: F401
 import load  # noqa: F401
 import network  # noqa: F401
 import process  # noqa: F401
+import store  # noqa: F401
+from table import keep, order, table, write
 
-COLUMNS = ("fault", "runs", "transitions", "lost", "duplicates", "order inversions", "state regressions",
-           "recovered after s", "memory growth KiB", "what must hold, and whether it did")
 QUICK = ("F1", "F2", "F3", "F4", "F6", "F8", "F9", "F10", "F11", "F12", "F19", "F20", "F21", "F22", "F23")
-
-
-def order(name):
-    """F1 to F24, then what has no number."""
-    return int(name[1:] or 99)
 
 
 def run_one(options):
@@ -46,7 +40,8 @@ def run_one(options):
 
 def command(options, name):
     words = [sys.executable, os.path.abspath(__file__), "--beacond", options.beacond, "--seed", str(options.seed),
-             "--kills", str(options.kills), "--share", str(options.share), "--run", name]
+             "--kills", str(options.kills), "--share", str(options.share),
+             "--damages", str(options.damages), "--run", name]
     # Its private network needs one; a user that is not root gets it in a user namespace.
     if name == "F3" and not options.quick:
         words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c",
@@ -87,43 +82,6 @@ def run_all(options, names):
     return rows
 
 
-def cells(name, row):
-    def number(key, form="{:,}"):
-        return "" if row.get(key) is None else form.format(row[key])
-
-    wrong = [row["known"]] * bool(row["known"]) + row["problems"]
-    verdict = "**FAIL** (" + "; ".join(wrong) + ")" if wrong else "pass"
-    return [f"{name} {row['title']}" if name != "P" else row["title"], number("runs"), number("transitions"), number("lost"), number("duplicates"),
-            number("inversions"), number("regressions"), number("recovery", "{:.1f}"), number("growth", "{:+,}"),
-            f"{row['limits']}: {verdict}"]
-
-
-def table(rows):
-    lines = [COLUMNS, ["---"] * len(COLUMNS)] + [cells(name, rows[name]) for name in sorted(rows, key=order)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def keep(path, rows):
-    """Adds rows to those that are kept there; all of them."""
-    known = {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            known = json.load(file)
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(known | rows, file, indent=1)
-    return known | rows
-
-
-def write(path, text):
-    """Between the marks of a page."""
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = "<!-- table -->\n", "<!-- end of table -->"
-    start, stop = page.index(begin) + len(begin), page.index(end)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page[:start] + text + "\n" + page[stop:])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="F1 and so on; all unless given")
@@ -131,6 +89,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="short, within a minute")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--kills", type=int, default=1000, help="SIGKILLs of F6")
+    parser.add_argument("--damages", type=int, default=2000, help="databases of F7")
     parser.add_argument("--share", type=float, default=1, help="of the lengths that the reference has; F1 then is ten minutes")
     parser.add_argument("--jobs", type=int, default=4, help="faults at a time; most of them wait")
     parser.add_argument("--write", metavar="FILE", help="put the table into that page")
@@ -158,7 +117,7 @@ def main():
     print(table(rows))
     print(f"{len(names) - len(failed)} of {len(names)} passed in {time.monotonic() - started:.0f} s, seed {options.seed}")
     if options.write:
-        write(options.write, f"{platform.machine()}, Linux {platform.release()}, seed {options.seed}.\n\n{table(rows)}")
+        write(options.write, rows)
     return 1 if failed else 0
 
 

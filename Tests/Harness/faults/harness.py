@@ -75,7 +75,7 @@ class Gateway:
             "beacons": [],
             "regions": [{"name": "all", "format": "ibeacon", "uuid": UUID}],
             "sinks": [
-                {"kind": "json", "queue": 20000, "config": {"path": self.events}},
+                {"kind": "json", "config": {"path": self.events}},
                 {"kind": "mqtt", "config": {"host": "127.0.0.1", "port": bench.proxy.port}},
             ],
         } | changes

@@ -226,25 +226,28 @@ def black_holes(options):
 def slow_broker(options):
     span = 10 if options.quick else options.length(600)
     verdict = Verdict("0 lost, sightings replaced and not queued, ≤ 20 duplicates a connection, drained after it,"
-                      " loop answers: 99 % in 50 ms or three times what it was, ≤ 4 MiB", growth=4 * MIB)
+                      " loop answers: 99 % in 50 ms, or as late as a process here wakes up, ≤ 4 MiB", growth=4 * MIB)
 
     def answers(count, pause):
-        waits = []
+        """99 % of the control socket's answers come within this, and a sleep of this process is late by that."""
+        waits, delays = [], []
         for _ in range(count):
             start = time.monotonic()
             bench.gateway.ask("health")
-            waits.append(time.monotonic() - start)
+            asked = time.monotonic()
             time.sleep(pause)
-        return sorted(waits)[int(count * 0.99)]
+            waits.append(asked - start)
+            delays.append(time.monotonic() - asked - pause)
+        return sorted(waits)[int(count * 0.99)], sorted(delays)[int(count * 0.99)]
 
     with Bench(options) as bench:
         bench.begin(span + 240)
-        usual = answers(30 if options.quick else 300, 0.02)
+        usual, _ = answers(30 if options.quick else 300, 0.02)
         births, sightings = len(bench.recorder.births), bench.recorder.messages.get("sighting", 0)
         transitions = bench.recorder.highest
         bench.proxy.rate = 1
         start = time.monotonic()
-        slow = answers(span * 2, 0.5)
+        slow, late = answers(span * 2, 0.5)
         span = time.monotonic() - start
         behind = bench.gateway.truth() - bench.recorder.highest
         came = bench.recorder.messages.get("sighting", 0) - sightings
@@ -254,12 +257,12 @@ def slow_broker(options):
         verdict.recovered(bench.drained())
         verdict.allowed_duplicates = WINDOW * (connections + 1)
         verdict.must(f"the loop answered in {slow * 1000:.0f} ms, {usual * 1000:.0f} before",
-                     slow <= max(0.05, usual * 3))
+                     slow <= max(0.05, usual * 3, late * 3))
         verdict.must("the broker was not slow: nothing stayed behind", behind > 2 * span)
         verdict.notes.append(
             f"{passed} transitions and {came} sightings in {span:.0f} s, {behind} transitions behind at its end;"
             f" {connections} connections meanwhile; loop answers 99 % in {usual * 1000:.1f} ms before,"
-            f" {slow * 1000:.1f} ms during")
+            f" {slow * 1000:.1f} ms during, a sleep is {late * 1000:.1f} ms late")
         verdict.growth = bench.growth()
         bench.finish(verdict)
     return verdict

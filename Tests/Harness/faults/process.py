@@ -84,9 +84,12 @@ def reloads(options):
             change(number)
         bench.baseline = gateway.memory()
         bench.samples = []
+        time.sleep(1)
         before = gateway.descriptors(), gateway.threads()
         for number in range(count):
             change(number)
+        # The connection that asked last is closed a moment later.
+        wait_until(lambda: (gateway.descriptors(), gateway.threads()) == before, 10)
         after = gateway.descriptors(), gateway.threads()
         verdict.must(f"descriptors and threads were {before} and are {after}", before == after)
         verdict.growth = bench.growth()
@@ -218,7 +221,6 @@ def stop_with_backlog(options):
     with Bench(options) as bench:
         gateway = bench.gateway
         rate = 30 if options.quick else 200
-        bench.gateway.configuration["sinks"][0]["queue"] = 100_000
         gateway.use(make_scenario(bench.generator, wanted / rate * 4 + 200, rate))
         bench.start_broker()
         gateway.start()

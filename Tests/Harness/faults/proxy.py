@@ -141,6 +141,8 @@ class Connection:
             if not data:
                 return False
             if source is self.broker:
+                # As the gateway itself does: the broker holds back further acknowledgements until it hears of this one.
+                self.broker.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 self.client.sendall(data)
                 continue
             if self.is_fresh:
