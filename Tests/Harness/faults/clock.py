@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from harness import HERE, Bench, Failure, Verdict, fault
+from harness import HERE, Bench, Unavailable, Verdict, fault
 from support import seconds
 
 EXIT_TIME = 2  # seconds
@@ -28,7 +28,7 @@ class WallClock:
         library = os.path.join(bench.folder, "clock.so")
         compiler = shutil.which("cc") or shutil.which("gcc")
         if compiler is None:
-            raise Failure("no C compiler; .ci/packages installs one")
+            raise Unavailable("no C compiler; .ci/packages installs one")
         subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library,
                         os.path.join(HERE, "clock.c")], check=True)
         with open(self.path, "wb") as file:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from harness import FAULTS, Failure, end_cleanly_when_asked
+from harness import AS_ROOT, FAULTS, Failure, Unavailable, end_cleanly_when_asked, require
 
 import clock  # noqa: F401
 import load  # noqa: F401
@@ -27,6 +27,11 @@ from table import keep, order, table, write
 QUICK = ("F1", "F2", "F3", "F4", "F6", "F8", "F9", "F10", "F11", "F12", "F19", "F20", "F21", "F22", "F23")
 
 
+def nothing(*problems):
+    """The row of a fault that could not be tried to its end."""
+    return {"problems": list(problems), "notes": [], "known": None, "limits": "", "runs": 0}
+
+
 def run_one(options):
     """In a process of its own: the result as a line of JSON, behind whatever else was said."""
     end_cleanly_when_asked()
@@ -34,7 +39,9 @@ def run_one(options):
     try:
         row = function(options).row()
     except Failure as failure:
-        row = {"problems": [str(failure)], "notes": [], "known": None, "limits": "", "runs": 0}
+        row = nothing(str(failure))
+    except Unavailable as lack:
+        row = nothing(str(lack)) if os.environ.get("CI") else nothing() | {"skipped": str(lack)}
     print(json.dumps(row | {"title": title}))
 
 
@@ -44,7 +51,7 @@ def command(options, name):
              "--damages", str(options.damages), "--run", name]
     # Its private network needs one; a user that is not root gets it in a user namespace.
     if name == "F3" and not options.quick:
-        words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c",
+        words = ["unshare", "--net", *AS_ROOT, "sh", "-c",
                  'ip link set lo up && exec "$@"', "sh", *words]
     return words + (["--quick"] if options.quick else [])
 
@@ -66,12 +73,12 @@ def run_all(options, names):
                 try:
                     rows[name] = json.loads(output[-1])
                 except (IndexError, ValueError):
-                    rows[name] = {"problems": [f"ended with status {process.returncode}: {output[-1:]}"], "notes": [],
-                                  "known": None, "limits": "", "runs": 0, "title": FAULTS[name][0]}
+                    rows[name] = nothing(f"ended with status {process.returncode}: {output[-1:]}")
+                    rows[name]["title"] = FAULTS[name][0]
                 row = rows[name]
-                word = "FAILED" if row["problems"] else "ok"
+                word = "FAILED" if row["problems"] else "skipped" if row.get("skipped") else "ok"
                 print(f"{word:<7} {name:<4} {row['title']}: {time.monotonic() - start:.0f} s", flush=True)
-                for note in [row["known"]] * bool(row["known"]) + row["problems"] + row["notes"]:
+                for note in [*filter(None, (row.get("skipped"), row["known"])), *row["problems"], *row["notes"]]:
                     print(f"             {note}", flush=True)
             time.sleep(0.1)
     finally:
@@ -107,6 +114,8 @@ def main():
     for name in names:
         if name not in FAULTS:
             raise SystemExit(f"no fault {name}: there are {', '.join(sorted(FAULTS, key=order))}")
+    if "F3" in names and not options.quick:
+        require("unshare", "--net", *AS_ROOT, "true")
     print(f"seed {options.seed}", flush=True)
     started = time.monotonic()
     rows = run_all(options, sorted(names, key=order))

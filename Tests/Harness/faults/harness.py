@@ -209,6 +209,24 @@ class Failure(Exception):
     """The run cannot go on, and why."""
 
 
+class Unavailable(Exception):
+    """This machine cannot do it, and why: skipped at home, a failure in CI."""
+
+
+def require(*command):
+    """That the command works here."""
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Unavailable(f"{command[0]}: {error}") from error
+    if found.returncode != 0:
+        raise Unavailable(f"{' '.join(command)}: {found.stderr.strip()}")
+
+
+# What gives a user that is not root a namespace in which it is.
+AS_ROOT = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+
+
 class Bench:
     """All of it, in a folder of its own; used with `with`."""
 

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 
-from harness import UUID, Bench, Failure, Verdict, fault
+from harness import UUID, Bench, Failure, Unavailable, Verdict, fault
 from make_capture import ADV_NONCONN_IND, FLAGS, LEGACY, manufacturer, packet
 
 TURN = 0.01  # seconds between two groups of packets
@@ -218,7 +218,7 @@ class MemoryLimit:
             with open(os.path.join(self.folder, limit), "w", encoding="utf-8") as file:
                 file.write(str(octets))
         except OSError as error:
-            raise Failure(f"no control group for a memory limit: {error}") from error
+            raise Unavailable(f"no control group for a memory limit: {error}") from error
 
     @property
     def prefix(self):

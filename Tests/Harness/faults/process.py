@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from harness import GROUP, WINDOW, Bench, Failure, Verdict, fault, make_scenario, wait_until
+from harness import AS_ROOT, GROUP, WINDOW, Bench, Failure, Verdict, fault, make_scenario, require, wait_until
 from network import await_birth
 
 MIB = 1024
@@ -365,13 +365,14 @@ def second_instance(options):
 def read_only(options):
     verdict = Verdict("ends with 73, 74 or 78 and says why, backlog octet by octet the same, then delivered: 0 lost,"
                       " 0 duplicates", duplicates=0)
+    require("unshare", "--mount", *AS_ROOT, "true")
     with Bench(options) as bench:
         gateway = bench.gateway
         _, last = make_backlog(bench, 30 if options.quick else 300)
         before = digest(gateway.state)
         if os.path.exists(gateway.control):
             os.remove(gateway.control)
-        gateway.prefix = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", "-c",
+        gateway.prefix = ["unshare", "--mount", *AS_ROOT, "sh", "-c",
                           'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"', gateway.state]
         gateway.start(ready=False)
         status = gateway.process.wait(30)

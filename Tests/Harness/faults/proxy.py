@@ -81,7 +81,7 @@ class Proxy:
 
 class Connection:
     def __init__(self, proxy, client):
-        self.proxy, self.client = proxy, client
+        self.proxy, self.client, self.broker, self.thread = proxy, client, None, None
         self.has_ended = self.is_forgotten = False
         self.waiting = b""  # towards the broker, while there is a rate
         self.next_publish = 0.0
@@ -90,7 +90,7 @@ class Connection:
 
     def end(self, reset=False):
         self.has_ended = True
-        for end in (self.client, getattr(self, "broker", None)):
+        for end in (self.client, self.broker):
             if end is None:
                 continue
             try:

@@ -17,10 +17,11 @@ def cells(name, row):
     def number(key, form="{:,}"):
         return "" if row.get(key) is None else form.format(row[key])
 
-    wrong = [row["known"]] * bool(row["known"]) + row["problems"]
+    wrong = [*filter(None, [row["known"]]), *row["problems"]]
+    verdict = "**FAIL**: " + "; ".join(wrong) if wrong else "skipped" if row.get("skipped") else "pass"
     return [f"{name} {row['title']}", number("runs"), number("transitions"), number("lost"), number("duplicates"),
             number("inversions"), number("regressions"), number("recovery", "{:.1f}"), number("growth", "{:+,}"),
-            row["limits"], "**FAIL**: " + "; ".join(wrong) if wrong else "pass"]
+            row["limits"], verdict]
 
 
 def table(rows):
