@@ -340,6 +340,8 @@ class Bench:
         verdict.regressions += len(self.recorder.regressions)
         contradictions = sum(stream.contradictions for stream in self.recorder.streams.values())
         verdict.must(f"{contradictions} transitions came again with another content", contradictions == 0)
+        verdict.must(f"{len(self.recorder.repeated_turns)} times somebody entered who was there or left who was not,"
+                     f" {self.recorder.repeated_turns[:1]}", not self.recorder.repeated_turns)
         verdict.notes += [f"missing {sorted(numbers)[:5]}" for numbers in missing.values() if numbers]
         verdict.notes += self.recorder.regressions[:3]
 

@@ -203,6 +203,8 @@ def lose_power(options):
         verdict.lost += len(missing)
         verdict.must(f"{numbers.contradictions} transitions came again with another content", not numbers.contradictions)
         verdict.notes += [f"missing {sorted(missing)[:5]} of stream {stream}"] if missing else []
+    verdict.must(f"{len(recorder.repeated_turns)} times somebody entered who was there or left who was not,"
+                 f" {recorder.repeated_turns[:1]}", not recorder.repeated_turns)
     verdict.must(f"{len(recorder.streams)} streams", len(recorder.streams) == 1)
     verdict.must("the power was cut and nothing was lost that was not flushed: the test shows nothing", losses > 0)
     verdict.duplicates, verdict.inversions = recorder.duplicates, recorder.inversions

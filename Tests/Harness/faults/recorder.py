@@ -19,6 +19,7 @@ class Stream:
         self.highest = self.duplicates = self.inversions = self.contradictions = 0
 
     def take(self, event):
+        """Whether it came for the first time."""
         number = event["seq"]
         if event["event"] == "gap":
             self.named.update(range(event["first_seq"], event["last_seq"] + 1))
@@ -26,10 +27,11 @@ class Stream:
         if number in self.seen:
             self.duplicates += 1
             self.contradictions += self.seen[number] != content
-            return
+            return False
         self.seen[number] = content
         self.inversions += number < self.highest
         self.highest = max(self.highest, number)
+        return True
 
     def lost(self, last):
         """The numbers through `last` that never came. Those that a gap event names are lost as well."""
@@ -48,6 +50,8 @@ class Recorder:
         self.streams = {}
         self.states, self.times = {}, {}  # by topic: the newest state, and when it began
         self.regressions = []
+        self.last_turns = {}  # by topic: the last enter or exit
+        self.repeated_turns = []  # enters of who was there, and exits of who was not
         self.kinds = {}  # how many events of each kind
         self.messages = {}  # how many of each last level
         self.topics = set()
@@ -137,7 +141,8 @@ class Recorder:
             self.births.append(time.monotonic())
         elif last == "event":
             self.kinds[value["event"]] = self.kinds.get(value["event"], 0) + 1
-            self.streams.setdefault(value["stream"], Stream()).take(value)
+            if self.streams.setdefault(value["stream"], Stream()).take(value):
+                self._follow(topic, value)
             if self.keeps:
                 self.kept.append(value)
                 self.arrivals.append(time.time())
@@ -146,6 +151,13 @@ class Recorder:
             if self.judges_time and value["time"] < before:
                 self.regressions.append(f"{topic}: {value['state']} since {value['time']}, read one since {before}")
             self.states[topic], self.times[topic] = value["state"], value["time"]
+
+    def _follow(self, topic, event):
+        kind = event["event"]
+        if kind in ("enter", "exit", "region_enter", "region_exit"):
+            if self.last_turns.get(topic) == kind:
+                self.repeated_turns.append(f"{topic}: {kind} twice, the second at {event['time']}, number {event['seq']}")
+            self.last_turns[topic] = kind
 
 
 def first_packet(data):
