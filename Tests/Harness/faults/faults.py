@@ -76,7 +76,8 @@ def run_all(options, names):
                     rows[name] = nothing(f"ended with status {process.returncode}: {output[-1:]}")
                     rows[name]["title"] = FAULTS[name][0]
                 row = rows[name]
-                word = "FAILED" if row["problems"] else "skipped" if row.get("skipped") else "ok"
+                word = ("FAILED" if row["problems"] else "skipped" if row.get("skipped") else "known" if row["known"]
+                        else "ok")
                 print(f"{word:<7} {name:<4} {row['title']}: {time.monotonic() - start:.0f} s", flush=True)
                 for note in [*filter(None, (row.get("skipped"), row["known"])), *row["problems"], *row["notes"]]:
                     print(f"             {note}", flush=True)
