@@ -315,6 +315,8 @@ def stopped(options):
             before = bench.recorder.highest
             bench.expect(lambda: bench.recorder.highest > before + 10, 60, "it goes on after a short stop")
             verdict.must("the watchdog came too early", manager.kills == 0)
+            # What had to wait has come, and its acknowledgements are committed.
+            time.sleep(3)
             gateway.signal(signal.SIGSTOP)
             bench.expect(lambda: manager.kills == 1, watchdog * 2 + 10, "the watchdog kills it")
             before = bench.recorder.highest
