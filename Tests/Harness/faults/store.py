@@ -29,7 +29,7 @@ def verdict(limits, runs, note):
 @fault("F5", "disk full or refusing (unit tests)")
 def full_disk(options):
     output = swift_test("aDiskThatRefuses|StoreOverflow|[Ff]ull[Dd]isk|[Dd]isk[Ff]ull")
-    passed = re.findall(r"Test (.*?) passed", output)
+    passed = re.findall(r"Test \"?(?!run with)(.*?)\"?(?:\(\))? passed after", output)
     return verdict("nothing is lost that is not named in a gap, and it goes on when there is room", len(passed),
                    ", ".join(passed))
 
