@@ -14,9 +14,13 @@ RUNS ?=
 TARGETS ?=
 # The parts of make bench.
 PARTS ?= replay publish steady scale footprint decode
-# How often make test-faults does it.
+# What make test-faults tries (all unless given), from which random numbers, how often, and for which share of the
+# lengths that docs/faults.md has.
+FAULTS ?=
+SEED ?=
 KILLS ?= 1000
 DAMAGES ?= 2000
+SHARE ?= 1
 
 HARNESS := Tests/Harness
 BENCHMARKS := Benchmarks
@@ -41,7 +45,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills test-faults check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check-faults test-faults test-power-loss check lint format \
 	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
@@ -60,7 +64,7 @@ release: packages ## The release build, with Swift's library inside, in .build/r
 demo: build ## Simulated beacons into a private broker, shown and checked; DURATION=30
 	@$(HARNESS)/demo.py --beacond $(DEBUG) --scenario Tests/Fixtures/scenarios/demo.json --duration $(DURATION)
 
-test: unit-tests check-unit check-broker test-radio ## Everything that tests need, then all tests
+test: unit-tests check-unit check-broker check-faults test-radio ## Everything that tests need, then all tests
 
 unit-tests: packages
 	$(SWIFT) test $(FLAGS)
@@ -77,8 +81,21 @@ test-radio: release ## beacond with virtual controllers, and in a virtual machin
 test-kills: release ## 20 kills of the broker and a black hole of a minute
 	$(HARNESS)/broker_kills.py --beacond $(RELEASE)
 
-test-faults: packages ## 1,000 kills of the outbox's process and 2,000 damaged databases; KILLS= DAMAGES=
-	BEACOND_KILLS=$(KILLS) BEACOND_CORRUPTIONS=$(DAMAGES) $(SWIFT) test $(FLAGS) --filter 'StoreRecoveryTests/(kills|randomDamage)'
+check-faults: packages release # The part of test-faults that fits into a minute
+	$(HARNESS)/faults/faults.py --beacond $(RELEASE) --quick --jobs 6 $(if $(SEED),--seed $(SEED)) $(FAULTS)
+
+test-faults: packages release ## What can go wrong around it, docs/faults.md; FAULTS="F1 F6" SEED= KILLS= DAMAGES= SHARE=0.1 WRITE=1
+	$(SWIFT) build $(FLAGS) --build-tests
+	SWIFT_TEST="$(SWIFT) test $(FLAGS) --skip-build" $(HARNESS)/faults/faults.py --beacond $(RELEASE) --kills $(KILLS) \
+		--damages $(DAMAGES) --share $(SHARE) $(if $(SEED),--seed $(SEED)) --results .build/faults.json \
+		$(if $(WRITE),--write docs/faults.md) $(FAULTS)
+
+# RUNS is that of make fuzz as well, and has no default there.
+test-power-loss: packages release ## The power of a virtual machine with a gateway cut 50 times; RUNS= SEED= WRITE=1
+	@.ci/packages radio
+	@.ci/guest
+	$(HARNESS)/faults/power_loss.py --beacond $(RELEASE) --verbose --runs $(or $(RUNS),50) $(if $(SEED),--seed $(SEED)) \
+		--results .build/faults.json $(if $(WRITE),--write docs/faults.md)
 
 check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
 	$(MAKE) unit-tests STRICT=1

@@ -393,29 +393,23 @@ struct DiscoveryDocuments {
         return [connectivity, problem] + adapters + counters
     }
 
-    /// A state that is neither leaves a tracker by `in_zones` where it was, for it cannot be told that nobody knows, and
-    /// makes one by `state_topic` unknown.
+    /// Where it is stands in its state, and since 2026.7 in the attribute `in_zones`, too, from which alone the people in a
+    /// zone are counted there; a tracker with the attribute alone is unknown for ever (tried with 2026.11). Older
+    /// releases show the attribute and make nothing of it.
     private func tracker(_ topic: String, in inside: String, out outside: String, name: String?) -> DiscoveryEntity {
-        let state: [(String, String)] =
-            if configuration.release.readsZones {
-                [
-                    ("json_attributes_topic", topic),
-                    (
-                        "json_attributes_template",
-                        "{% set state = value_json.state if value_json is defined else none %}"
-                            + "{{ ({'in_zones': ['zone.home']} if state == '\(inside)' else "
-                            + "{'in_zones': []} if state == '\(outside)' else {}) | to_json }}"
-                    ),
-                ]
-            } else {
-                [
-                    ("state_topic", topic),
-                    ("value_template", Self.choice([inside: "home", outside: "not_home"])),
-                ]
-            }
-        return DiscoveryEntity(
+        DiscoveryEntity(
             key: "tracker", slug: name == nil ? nil : "tracker", component: .deviceTracker, name: name,
-            texts: state + [("source_type", "bluetooth_le")])
+            texts: [
+                ("state_topic", topic),
+                ("value_template", Self.choice([inside: "home", outside: "not_home"])),
+                ("json_attributes_topic", topic),
+                (
+                    "json_attributes_template",
+                    "{% set state = value_json.state if value_json is defined else none %}"
+                        + "{{ {'in_zones': ['zone.home'] if state == '\(inside)' else []} | to_json }}"
+                ),
+                ("source_type", "bluetooth_le"),
+            ])
     }
 
     private mutating func topic(of object: DiscoveryObject, _ leaf: MQTTTopics.Leaf) -> String {

@@ -32,8 +32,4 @@ struct HomeAssistantRelease: Comparable {
 
     /// `default_entity_id` took the place of `object_id` in 2025.10; 2026.4 no longer reads the old one.
     var readsDefaultEntityID: Bool { self >= Self(year: 2025, month: 10) }
-
-    /// A device tracker says where it is by the attribute `in_zones` (core pull request 172660). From 2026.7 on the count
-    /// of people in a zone comes from it alone, and 2027.1 no longer reads `state_topic`.
-    var readsZones: Bool { self >= Self(year: 2026, month: 7) }
 }
