@@ -40,7 +40,7 @@ struct PresenceMemory {
     mutating func note(_ event: borrowing Event) {
         guard event.isConfigured, let identity = event.identity else { return }
         switch event.kind {
-        case .enter, .exit: changed.insert(identity)
+        case .enter, .exit, .unknown, .known: changed.insert(identity)
         default: break
         }
     }

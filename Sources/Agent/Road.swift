@@ -117,6 +117,9 @@ public struct Road: ~Copyable {
     /// Each region with the number of beacons inside.
     func forEachRegion(_ body: (Name, UInt32) -> Void) { presence.forEachRegion(body) }
 
+    /// Whether nobody can say if a region is occupied.
+    func isUnknown(region: Name) -> Bool { presence.isUnknown(region: region) }
+
     /// Each present beacon and each region with somebody inside, as the transition that led there.
     func forEachState(at time: MonotonicTime, _ body: (borrowing Event) -> Void) {
         presence.forEachPresent(body)

@@ -135,15 +135,20 @@ extension Agent {
     }
 
     private func regionLine(_ name: Name, inside: UInt32) -> (inout JSONWriter) -> Void {
-        { [names = vocabulary.names] writer in
+        let isUnknown = road.isUnknown(region: name)
+        return { [names = vocabulary.names] writer in
             writer.key("region")
             writer.beginObject()
             writer.key("region")
             writer.string(names[name])
             writer.key("state")
-            writer.string(inside > 0 ? "inside" : "outside")
+            writer.string(isUnknown ? "unknown" : inside > 0 ? "inside" : "outside")
             writer.key("inside")
             writer.integer(inside)
+            if isUnknown {
+                writer.key("reason")
+                writer.string("blind")
+            }
             writer.endObject()
         }
     }

@@ -50,6 +50,7 @@ extension Agent {
             road.forEachPresent { event in
                 guard let lastSeen = event.lastSeen else { return }
                 var event = copy event
+                event.kind = .sighting
                 event.time = lastSeen
                 search.note(event)
             }

@@ -16,6 +16,10 @@ public struct Event: Sendable {
         case regionUnknown = 10
         /// It can be said again, and nothing has changed.
         case regionKnown = 11
+        /// Nobody can say any more whether a beacon is here.
+        case unknown = 15
+        /// It can be said again, and nothing has changed.
+        case known = 16
         /// A beacon came nearer or went farther.
         case proximity = 12
         /// One of the beacons inside a region, at its place in their order.
@@ -37,6 +41,8 @@ public struct Event: Sendable {
             case .gap: "gap"
             case .regionUnknown: "region_unknown"
             case .regionKnown: "region_known"
+            case .unknown: "unknown"
+            case .known: "known"
             case .proximity: "proximity"
             case .ranging: "ranging"
             case .clone: "clone"
@@ -117,7 +123,7 @@ public struct Event: Sendable {
     /// Whether the system clock was synchronised when `wallTime` was stamped.
     public var isClockSynchronized = true
 
-    /// The beacon of `sighting`, `enter`, `exit`, `proximity`, `ranging` and `clone`.
+    /// The beacon of `sighting`, `enter`, `exit`, `unknown`, `known`, `proximity`, `ranging` and `clone`.
     public var identity: BeaconIdentity?
     /// The beacon's alias, the region, or the adapter that the event is about; ``Name/none`` for an unnamed beacon.
     public var name = Name.none

@@ -20,6 +20,8 @@ public struct PresenceEngine: ~Copyable, Sendable {
     var now = MonotonicTime(nanoseconds: .min)
     /// Whether all radios have been blind for so long that nobody can vouch for anything.
     var isInDoubt = false
+    /// When that was said last.
+    var doubtedAt = MonotonicTime.zero
     /// When the regions that range are listed next; `distantFuture` when none of their beacons was heard.
     var nextRanging = MonotonicTime.distantFuture
     /// The room in which they are put in order.
@@ -56,7 +58,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
     /// for the moment at which the beacon was last heard, and the event carries the later time.
     public mutating func observe(_ sighting: Sighting, emit: (borrowing Event) -> Void) {
         advance(to: sighting.time, emit)
-        if clock.hear(sighting.adapter, at: now) { scheduleChanged() }
+        radiosChanged(clock.hear(sighting.adapter, at: now))
         let listening = clock.reading(at: sighting.time)
         let moment = Hearing(listening: listening, evidence: clock.evidence(at: listening))
         guard let place = tracked(sighting, moment, emit) ?? admit(sighting, moment, emit) else { return }
@@ -90,12 +92,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
         _ adapter: Name, _ activity: RadioActivity, at time: MonotonicTime, emit: (borrowing Event) -> Void
     ) {
         advance(to: time, emit)
-        let changes = clock.set(adapter, activity, at: now)
-        if isInDoubt, clock.blindSince == nil {
-            beginSilencesAnew()
-        } else if changes {
-            scheduleChanged()
-        }
+        radiosChanged(clock.set(adapter, activity, at: now))
     }
 
     /// It is `time` now: emits what became due.
@@ -132,7 +129,9 @@ public struct PresenceEngine: ~Copyable, Sendable {
             table.beacons[index].standing = standing
             table.beacons[index].rule = newRules.index(of: identity)
             if resetsAverage { table.beacons[index].recent = RecentStrengths() }
-            if table.beacons[index].isInside { newRegions.enter(identity, at: now) { _ in } }
+            if table.beacons[index].isInside {
+                newRegions.restore(identity, isUnknown: table.beacons[index].state == .unknown)
+            }
         }
         newRegions.emitChanges(from: regions, at: now, emit: emit)
         settings = newSettings.inRange

@@ -7,12 +7,13 @@ extension PresenceEngine {
     /// Beacons that are known and have not left, present or not yet.
     public var trackedCount: Int { table.count - awayCount }
 
-    /// Each present beacon, as the `enter` event that would be right now: `time` is when it entered, the signal is that
-    /// of the unfinished report, and `lastSeen` is given.
+    /// Each present beacon, as the `enter` event that would be right now, or the `unknown` one: `time` is when it entered
+    /// or became unknown, the signal is that of the unfinished report, and `lastSeen` is given.
     public func forEachPresent(_ body: (borrowing Event) -> Void) {
         for index in table.beacons.indices where table.beacons[index].isInside {
-            var event = self.event(.enter, Int32(index))
-            event.time = table.beacons[index].enteredAt
+            let isUnknown = table.beacons[index].state == .unknown
+            var event = self.event(isUnknown ? .unknown : .enter, Int32(index))
+            event.time = isUnknown ? doubtedAt : table.beacons[index].enteredAt
             event.lastSeen = table.beacons[index].lastSeen
             body(event)
         }

@@ -232,15 +232,27 @@ extension PresenceEngine {
 
     private mutating func doubt(_ emit: (borrowing Event) -> Void) {
         isInDoubt = true
+        doubtedAt = now
         for index in table.beacons.indices where table.beacons[index].state == .present {
             table.beacons[index].state = .unknown
+            // Nobody keeps a state of strangers.
+            if table.beacons[index].standing != .stranger { emit(event(.unknown, Int32(index))) }
         }
         regions.doubt(at: now, emit: emit)
     }
 
+    /// - Parameter isOtherSpeed: whether evidence gathers at another speed.
+    mutating func radiosChanged(_ isOtherSpeed: Bool) {
+        if isInDoubt, clock.blindSince == nil {
+            beginSilencesAnew()
+        } else if isOtherSpeed {
+            scheduleChanged()
+        }
+    }
+
     /// A radio works again after a doubt. Much may have happened, and it may have been deaf before it was known to be
     /// blind: each beacon gets its whole exit time to be heard.
-    mutating func beginSilencesAnew() {
+    private mutating func beginSilencesAnew() {
         isInDoubt = false
         let listening = clock.reading(at: now)
         let evidence = clock.evidence(at: listening)
@@ -253,13 +265,14 @@ extension PresenceEngine {
 
     mutating func confirm(_ place: Int32, _ emit: (borrowing Event) -> Void) {
         table.beacons[Int(place)].state = .present
+        if table.beacons[Int(place)].standing != .stranger { emit(event(.known, place)) }
         regions.confirm(table.beacons[Int(place)].identity, at: now, emit: emit)
     }
 
     // MARK: Tables
 
     /// Evidence gathers at another speed.
-    mutating func scheduleChanged() {
+    private mutating func scheduleChanged() {
         for index in table.beacons.indices { table.beacons[index].silences.scheduleChanged() }
         resetTimers()
     }

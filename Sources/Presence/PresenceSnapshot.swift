@@ -6,7 +6,7 @@ public import BeaconModel
 ///
 /// | field | octets, little-endian |
 /// | --- | --- |
-/// | version, whether it is inside | 1, 1 |
+/// | version; 1 when it is inside, 2 when that is unknown, else 0 | 1, 1 |
 /// | entered, heard last: milliseconds of wall-clock time | 8, 8 |
 /// | what was learned: ``SilenceRecord`` | 72 |
 /// | FNV-1a of everything before | 4 |
@@ -34,7 +34,8 @@ extension PresenceEngine {
 
     private static func record(of beacon: TrackedBeacon, _ wallTime: (MonotonicTime) -> WallTime) -> [UInt8]? {
         guard beacon.isInside || beacon.silences.gapCount >= SilenceRecord.leastCount else { return nil }
-        var record: [UInt8] = [snapshotVersion, beacon.isInside ? 1 : 0]
+        let isInside: UInt8 = beacon.state == .unknown ? 2 : beacon.isInside ? 1 : 0
+        var record: [UInt8] = [snapshotVersion, isInside]
         record.reserveCapacity(snapshotLength)
         record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.enteredAt).milliseconds))
         record.append(littleEndian: UInt64(bitPattern: wallTime(beacon.lastSeen).milliseconds))
@@ -44,7 +45,8 @@ extension PresenceEngine {
     }
 
     /// Takes back the record of a beacon, before anything was heard. What was present is present, without an enter, and
-    /// leaves when its exit time of listening has passed from now on. Regions are occupied without an enter as well.
+    /// what was unknown is unknown; it leaves when its exit time of listening has passed from now on. Regions are
+    /// occupied without an enter as well.
     ///
     /// - Parameters:
     ///   - record: as ``snapshot(wallTime:_:)`` gave it; one that is damaged or of another version changes nothing.
@@ -55,7 +57,7 @@ extension PresenceEngine {
     public mutating func restore(
         _ identity: BeaconIdentity, _ record: [UInt8], at time: MonotonicTime, wallTime: WallTime
     ) -> Bool {
-        guard record.count == Self.snapshotLength, record[0] == Self.snapshotVersion, record[1] <= 1 else {
+        guard record.count == Self.snapshotLength, record[0] == Self.snapshotVersion, record[1] <= 2 else {
             return false
         }
         let end = record.count - 4
@@ -83,18 +85,19 @@ extension PresenceEngine {
         beacon.isRanged = isRanged(identity)
         beacon.enteredAt = moment(at: 2)
         beacon.reportedAt = now
-        beacon.state = record[1] == 1 ? .present : .away
+        beacon.state = record[1] == 1 ? .present : record[1] == 2 ? .unknown : .away
         silences.contribute(to: &pool)
         let place = table.insert(beacon)
         determineExitTime(of: place)
-        guard beacon.state == .present else {
+        guard beacon.isInside else {
             awayCount += 1
             recency.touch(place, in: .away)
             return true
         }
         presentCount += 1
         timers.set(place, deadline(of: place))
-        regions.enter(identity, at: now) { _ in }
+        if beacon.state == .unknown { doubtedAt = now }
+        regions.restore(identity, isUnknown: beacon.state == .unknown)
         return true
     }
 

@@ -99,6 +99,16 @@ struct RegionTracker: Sendable {
         }
     }
 
+    /// A beacon is inside of which nothing is told now. A region is unknown when all of its beacons are.
+    mutating func restore(_ identity: BeaconIdentity, isUnknown: Bool) {
+        for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
+            for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
+                unknown[region] = isUnknown && (inside[region] == 0 || unknown[region])
+                inside[region] += 1
+            }
+        }
+    }
+
     /// No radio has worked for too long.
     mutating func doubt(at time: MonotonicTime, emit: (borrowing Event) -> Void) {
         for region in names.indices where inside[region] > 0 && !unknown[region] {
@@ -119,24 +129,24 @@ struct RegionTracker: Sendable {
 
     /// Tells what is different from the regions of an older configuration, by name.
     mutating func emitChanges(from old: RegionTracker, at time: MonotonicTime, emit: (borrowing Event) -> Void) {
-        for region in names.indices where inside[region] > 0 && old.unknown.contains(true) {
-            if let before = old.names.firstIndex(of: names[region]) { unknown[region] = old.unknown[before] }
-        }
-        let isInside = insideNames
-        let wasInside = old.insideNames
-        for region in old.names.indices where old.inside[region] > 0 && !isInside.contains(old.names[region]) {
+        let isInside = Set(occupied.map { names[$0] })
+        let wasInside = Dictionary(old.occupied.map { (old.names[$0], $0) }) { first, _ in first }
+        for region in old.occupied where !isInside.contains(old.names[region]) {
             var event = old.event(.regionExit, region, at: time, reason: .removed)
             event.insideCount = 0
             emit(event)
         }
-        for region in names.indices where inside[region] > 0 && !wasInside.contains(names[region]) {
-            emit(event(.regionEnter, region, at: time))
+        for region in occupied {
+            if let before = wasInside[names[region]] {
+                unknown[region] = old.unknown[before]
+            } else {
+                emit(event(.regionEnter, region, at: time))
+                if unknown[region] { emit(event(.regionUnknown, region, at: time)) }
+            }
         }
     }
 
-    private var insideNames: Set<Name> {
-        Set(names.indices.lazy.filter { inside[$0] > 0 }.map { names[$0] })
-    }
+    private var occupied: [Int] { names.indices.filter { inside[$0] > 0 } }
 
     func forEach(_ body: (Name, UInt32) -> Void) {
         for region in names.indices { body(names[region], inside[region]) }

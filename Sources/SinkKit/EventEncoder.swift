@@ -47,10 +47,10 @@ public struct EventEncoder: Sendable {
         writer.beginObject()
         writer.key("state")
         switch event.kind {
-        case .enter: writer.string("present")
+        case .enter, .known: writer.string("present")
         case .exit: writer.string("absent")
         case .regionEnter, .regionKnown: writer.string("inside")
-        case .regionUnknown: writer.string("unknown")
+        case .unknown, .regionUnknown: writer.string("unknown")
         case .regionExit: writer.string("outside")
         case .sighting, .adapter, .gap, .proximity, .ranging, .clone, .health: writer.null()
         }
@@ -99,7 +99,10 @@ public struct EventEncoder: Sendable {
 
     private func writeBody(_ event: borrowing Event, _ writer: inout JSONWriter) {
         switch event.kind {
-        case .sighting, .enter, .proximity: writeBeacon(event, &writer)
+        case .sighting, .enter, .known, .proximity: writeBeacon(event, &writer)
+        case .unknown:
+            writeBeacon(event, &writer)
+            writeBlindness(&writer)
         case .ranging:
             writer.key("region")
             writer.string(vocabulary.names[event.region])
@@ -121,10 +124,7 @@ public struct EventEncoder: Sendable {
             writer.key("inside")
             writer.integer(event.insideCount)
             if event.kind == .regionExit { writeReason(event, &writer) }
-            if event.kind == .regionUnknown {
-                writer.key("reason")
-                writer.string("blind")
-            }
+            if event.kind == .regionUnknown { writeBlindness(&writer) }
         case .adapter:
             writer.key("adapter")
             writer.string(vocabulary.names[event.name])
@@ -209,6 +209,11 @@ public struct EventEncoder: Sendable {
         guard event.trouble != .none else { return }
         writer.key("reason")
         writer.string(vocabulary.names[event.trouble])
+    }
+
+    private func writeBlindness(_ writer: inout JSONWriter) {
+        writer.key("reason")
+        writer.string("blind")
     }
 
     private func writeReason(_ event: borrowing Event, _ writer: inout JSONWriter) {

@@ -162,7 +162,8 @@ public final class SinkWorker: Sendable {
 
     private func shows(_ event: borrowing Event) -> Bool {
         switch event.kind {
-        case .sighting, .enter, .exit, .proximity, .ranging, .clone: event.isConfigured || showsUnknown
+        case .sighting, .enter, .exit, .unknown, .known, .proximity, .ranging, .clone:
+            event.isConfigured || showsUnknown
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
     }

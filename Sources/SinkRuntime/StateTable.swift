@@ -22,7 +22,7 @@ struct StateTable {
         /// nil for an event that leads to no state.
         init?(_ event: borrowing Event) {
             switch event.kind {
-            case .enter, .exit:
+            case .enter, .exit, .unknown, .known:
                 guard let identity = event.identity, event.isConfigured else { return nil }
                 self.identity = identity
                 region = .none

@@ -27,7 +27,7 @@ struct BeaconTimeline {
 
     enum Kind: String {
         case heard = "first heard"
-        case enter, exit, forgotten, clone
+        case enter, exit, unknown, known, forgotten, clone
         case region, radio
         case end = "the end"
     }
@@ -101,6 +101,9 @@ struct BeaconTimeline {
         civil.appendDate(to: &text)
         return String(decoding: text, as: UTF8.self)
     }
+
+    static let unknownReason = "every radio has been blind for blind_hold: nobody can say whether it is here"
+    static let knownReason = "heard again, and had not left"
 
     /// Why a beacon left.
     static func exitReason(

@@ -147,6 +147,8 @@ struct CaptureTimeline {
                 BeaconTimeline.exitReason(
                     event.exitReason.word, silentSince: event.lastSeen, at: event.time, falseExits: falseExits),
                 exit: .init(time: event.exitTime.seconds, limit: event.exitLimit.word))
+        case .unknown where event.identity == identity: add(.unknown, BeaconTimeline.unknownReason)
+        case .known where event.identity == identity: add(.known, BeaconTimeline.knownReason)
         case .clone where event.identity == identity:
             add(.clone, "two devices send this identity")
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown:

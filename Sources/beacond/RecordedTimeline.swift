@@ -60,9 +60,20 @@ struct RecordedTimeline {
         // Files that were put together need not be in order.
         timeline.samples.sort { $0.time < $1.time }
         if badLines > 0 { timeline.notes.append("lines that are no events: \(badLines)") }
-        let isPresent = timeline.decisions.last { $0.kind == .enter || $0.kind == .exit }?.kind == .enter
-        timeline.decisions.append(.init(time: range.end, kind: .end, reason: isPresent ? "present" : "away"))
+        timeline.decisions.append(.init(time: range.end, kind: .end, reason: Self.ending(timeline)))
         return timeline
+    }
+
+    private static func ending(_ timeline: BeaconTimeline) -> String {
+        for decision in timeline.decisions.reversed() {
+            switch decision.kind {
+            case .enter, .known: return "present"
+            case .unknown: return "unknown: no radio listens"
+            case .exit: return "away"
+            default: break
+            }
+        }
+        return "away"
     }
 
     private mutating func take(_ event: Node, _ word: String, _ time: MonotonicTime, _ selection: BeaconSelection) {
@@ -74,7 +85,7 @@ struct RecordedTimeline {
             regions.append(
                 .init(time: time, kind: .region, reason: TerminalText.line("\(word) \(region), \(inside) inside")))
         }
-        guard word == "sighting" || word == "enter" || word == "exit" || word == "clone",
+        guard ["sighting", "enter", "exit", "unknown", "known", "clone"].contains(word),
             let identity = ScanRow.identity(of: event, formats)
         else { return }
         guard timeline.map({ $0.identity == identity }) ?? selection.includes(identity, event) else {
@@ -105,6 +116,12 @@ struct RecordedTimeline {
                 event["reason"]?.text ?? "timeout", silentSince: event["last_seen"]?.text.flatMap(Self.time), at: time,
                 falseExits: falseExits)
             timeline.decisions.append(.init(time: time, kind: .exit, exit: rule, reason: reason))
+            return
+        case "unknown":
+            timeline.decisions.append(.init(time: time, kind: .unknown, reason: BeaconTimeline.unknownReason))
+            return
+        case "known":
+            timeline.decisions.append(.init(time: time, kind: .known, reason: BeaconTimeline.knownReason))
             return
         case "clone":
             timeline.decisions.append(.init(time: time, kind: .clone, reason: "two devices send this identity"))

@@ -11,9 +11,10 @@ struct PresenceModelTests {
     static let seeds = Array(UInt64(1)...24)
     static let learning = seeds.flatMap { [($0, false), ($0, true)] }
 
-    @Test("Engine and model agree, event by event", arguments: seeds)
-    func agreesWithModel(seed: UInt64) {
-        let world = PresenceWorld(seed: seed)
+    @Test("Engine and model agree, event by event", arguments: seeds, [false, true])
+    func agreesWithModel(seed: UInt64, goesBlind: Bool) {
+        var world = PresenceWorld(seed: seed)
+        if goesBlind { world.goBlind() }
         var engine = PresenceEngine(settings: world.settings, beacons: world.beacons, regions: world.regions)
         let model = NaivePresence(world)
         var eventCount = 0
@@ -30,6 +31,7 @@ struct PresenceModelTests {
             if events != expected || engine.trackedCount != model.beacons.count { return }
         }
         #expect(eventCount > 30, "seed \(seed): the world is too quiet to show anything")
+        #expect(!goesBlind || model.doubtCount > 0, "seed \(seed): nobody was ever in doubt")
     }
 
     @Test("The same calls give the same events, and extra ticks change none", arguments: learning)
@@ -63,10 +65,12 @@ struct PresenceModelTests {
     func invariants(seed: UInt64, learnsExitTimes: Bool) {
         var random = SeededGenerator(seed: seed &+ 2000)
         var world = PresenceWorld(seed: seed)
+        world.goBlind()
         if learnsExitTimes { world.learnExitTimes() }
         var engine = PresenceEngine(settings: world.settings, beacons: world.beacons, regions: world.regions)
         let nobody = presenceIdentity(255, [])
         var present: [BeaconIdentity: Bool] = [:]
+        var doubtful: Set<BeaconIdentity> = []
         var inside: Set<Name> = []
         var unknown: Set<Name> = []
         var time = MonotonicTime(nanoseconds: .min)
@@ -84,6 +88,12 @@ struct PresenceModelTests {
                     #expect(
                         present.removeValue(forKey: event.identity ?? nobody) == event.isConfigured,
                         "\(context): wrong exit")
+                    doubtful.remove(event.identity ?? nobody)
+                case .unknown:
+                    #expect(present[event.identity ?? nobody] == true, "\(context): a stray doubt")
+                    #expect(doubtful.insert(event.identity ?? nobody).inserted, "\(context): in doubt twice")
+                case .known:
+                    #expect(doubtful.remove(event.identity ?? nobody) != nil, "\(context): no doubt before")
                 case .sighting:
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray sighting")
                 case .regionEnter: #expect(inside.insert(event.name).inserted, "\(context): second region enter")
@@ -101,8 +111,13 @@ struct PresenceModelTests {
                 }
             }
             var listed: [BeaconIdentity: Bool] = [:]
-            engine.forEachPresent { listed[$0.identity ?? nobody] = $0.isConfigured }
+            var listedAsUnknown: Set<BeaconIdentity> = []
+            engine.forEachPresent {
+                listed[$0.identity ?? nobody] = $0.isConfigured
+                if $0.kind == .unknown, $0.isConfigured { listedAsUnknown.insert($0.identity ?? nobody) }
+            }
             #expect(listed == present, "\(context)")
+            #expect(listedAsUnknown == doubtful, "\(context)")
             var counts: [Name: UInt32] = [:]
             engine.forEachRegion { counts[$0] = $1 }
             for region in world.regions {
@@ -164,6 +179,7 @@ struct PresenceWorld {
     var beacons: [BeaconRule] = []
     var regions: [RegionRule] = []
     private(set) var inputs: [PresenceInput] = []
+    private var goesBlind = false
 
     private static let identities: [BeaconIdentity] = (0..<24).map { number in
         let octets = [number / 12, number / 4 % 3, number].map { UInt8($0) }
@@ -206,11 +222,21 @@ struct PresenceWorld {
         }
     }
 
+    /// Has all radios fail together where one did, and the hold be short.
+    mutating func goBlind() {
+        goesBlind = true
+        settings.blindHold = .seconds(2)
+        inputs = inputs.flatMap { input in
+            guard case .radio(_, .blind, let time) = input else { return [input] }
+            return (1...3).map { .radio(Name(rawValue: $0), .blind, time) }
+        }
+    }
+
     mutating func chooseConfiguration(_ random: inout SeededGenerator) {
         settings.enterCount = 1 + random.below(3)
         settings.enterGap = .seconds(Int64(1 + random.below(6)))
         settings.exitTime = .seconds(Int64(1 + random.below(10)))
-        settings.blindHold = .seconds(Int64.max)
+        settings.blindHold = goesBlind ? .seconds(2) : .seconds(Int64.max)
         settings.reportInterval = .milliseconds(Int64(random.below(3)) * 700)
         settings.averageOver = 1 + random.below(6)
         settings.maximumBeacons = random.below(2) == 0 ? 1000 : 4 + random.below(6)

@@ -12,6 +12,7 @@ final class NaivePresence {
         /// From when its silence is counted.
         var silentFrom: Int64
         var isPresent = false
+        var isUnknown = false
         var reportedAt: Int64 = 0
         /// Strengths and missing strengths since the last report; all measured ones of its stay.
         var unreported: [Int8?] = []
@@ -32,7 +33,11 @@ final class NaivePresence {
     private var now = Int64.min
     private var arrivals = 0
     /// What each radio did, from when on.
-    private var radios: [(time: Int64, radio: Name, listens: Bool)] = []
+    private var radios: [(time: Int64, radio: Name, listens: Bool, isBlind: Bool)] = []
+    private var isInDoubt = false
+    private var unknownRegions: Set<Name> = []
+    /// Beacons and regions that became unknown.
+    private(set) var doubtCount = 0
     private var events: [Event] = []
 
     init(_ world: PresenceWorld) { self.world = world }
@@ -43,7 +48,12 @@ final class NaivePresence {
         switch input {
         case .tick: break
         case .radio(let name, let activity, _):
-            if case .scanning = activity { radios.append((now, name, true)) } else { radios.append((now, name, false)) }
+            switch activity {
+            case .scanning: radios.append((now, name, true, false))
+            case .paused: radios.append((now, name, false, false))
+            case .blind: radios.append((now, name, false, true))
+            }
+            endDoubt()
         case .sighting(let sighting): observe(sighting)
         }
         return events
@@ -98,15 +108,59 @@ final class NaivePresence {
             after: beacon.isPresent ? exitTime(beacon.identity) : world.settings.enterGap, of: beacon.silentFrom)
     }
 
-    func nextExpiry() -> Int64? { beacons.compactMap { expiry($0) }.min() }
+    private func firstExpiry() -> Int64? { beacons.compactMap { expiry($0) }.min() }
+
+    /// When something becomes due that no input announces.
+    func nextExpiry() -> Int64? {
+        let doubt = beacons.contains { $0.isPresent } ? doubtDeadline : nil
+        return [firstExpiry(), doubt].compactMap { $0 }.min()
+    }
 
     private func advance(to time: Int64) {
-        while let next = nextExpiry(), next <= max(time, now), let beacon = beacons.first(where: { expiry($0) == next })
+        while let next = firstExpiry(), next <= max(time, now),
+            let beacon = beacons.first(where: { expiry($0) == next })
         {
             now = max(now, next)
             remove(beacon, .timeout)
         }
+        if let deadline = doubtDeadline, deadline <= max(time, now) {
+            now = max(now, deadline)
+            doubt()
+        }
         now = max(now, time)
+    }
+
+    // MARK: Doubt
+
+    private var doubtDeadline: Int64? {
+        var isBlind: [Name: Bool] = [:]
+        var since: Int64?
+        for change in radios {
+            isBlind[change.radio] = change.isBlind
+            since = isBlind.values.contains(false) ? nil : since ?? change.time
+        }
+        guard !isInDoubt, let since else { return nil }
+        let deadline = MonotonicTime(nanoseconds: since) + world.settings.blindHold
+        return deadline == .distantFuture ? nil : deadline.nanoseconds
+    }
+
+    private func doubt() {
+        isInDoubt = true
+        for beacon in beacons where beacon.isPresent && !beacon.isUnknown {
+            beacon.isUnknown = true
+            if world.isConfigured(beacon.identity) { events.append(event(.unknown, beacon)) }
+            doubtCount += 1
+        }
+        for region in world.regions where inside(region) > 0 && unknownRegions.insert(region.name).inserted {
+            events.append(regionEvent(.regionUnknown, region, .timeout))
+        }
+    }
+
+    private func endDoubt() {
+        let isBlind = Dictionary(radios.map { ($0.radio, $0.isBlind) }) { $1 }
+        guard isInDoubt, isBlind.values.contains(false) else { return }
+        isInDoubt = false
+        for beacon in beacons where beacon.isPresent { beacon.silentFrom = now }
     }
 
     private func remove(_ beacon: Beacon, _ reason: Event.ExitReason) {
@@ -120,12 +174,16 @@ final class NaivePresence {
         beacons.removeAll { $0 === beacon }
         guard beacon.isPresent else { return }
         for region in regions(of: beacon.identity) where inside(region) == 0 {
+            unknownRegions.remove(region.name)
             events.append(regionEvent(.regionExit, region, reason))
         }
     }
 
     private func observe(_ sighting: Sighting) {
-        if !radios.contains(where: { $0.radio == sighting.adapter }) { radios.append((now, sighting.adapter, true)) }
+        if !radios.contains(where: { $0.radio == sighting.adapter }) {
+            radios.append((now, sighting.adapter, true, false))
+            endDoubt()
+        }
         let silentFrom = max(sighting.time.nanoseconds, flips.last?.time ?? .min)
         guard let beacon = beacons.first(where: { $0.identity == sighting.identity }) ?? admit(sighting, silentFrom)
         else { return }
@@ -146,12 +204,23 @@ final class NaivePresence {
             beacon.proximity = change.proximity
         }
         if beacon.isPresent {
+            if beacon.isUnknown {
+                beacon.isUnknown = false
+                if world.isConfigured(beacon.identity) { events.append(event(.known, beacon)) }
+                for region in regions(of: beacon.identity) where unknownRegions.remove(region.name) != nil {
+                    events.append(regionEvent(.regionKnown, region, .timeout))
+                }
+            }
             if now - beacon.reportedAt >= world.settings.reportInterval.nanoseconds { report(.sighting, beacon) }
         } else if beacon.unreported.count >= enterCount(beacon.identity) {
             report(.enter, beacon)
             beacon.isPresent = true
-            for region in regions(of: beacon.identity) where inside(region) == 1 {
-                events.append(regionEvent(.regionEnter, region, .timeout))
+            for region in regions(of: beacon.identity) {
+                if inside(region) == 1 {
+                    events.append(regionEvent(.regionEnter, region, .timeout))
+                } else if unknownRegions.remove(region.name) != nil {
+                    events.append(regionEvent(.regionKnown, region, .timeout))
+                }
             }
         }
     }

@@ -82,6 +82,52 @@ struct PresenceSnapshotTests {
         #expect(probe.transitions == ["enter 2 at 61000"])
     }
 
+    @Test("What was unknown is unknown after the restart, known when it is heard, and left when it is not")
+    func unknown() {
+        var old = PresenceProbe(learningSettings(), regions: [region])
+        for time in stride(from: Int64(0), to: 60_000, by: 1000) {
+            old.hear(1, at: time)
+            old.hear(2, at: time)
+        }
+        old.radio(1, .blind, at: 60_000)
+        old.tick(200_000)
+        #expect(old.events(.unknown).count == 2)
+        var probe = PresenceProbe(learningSettings(), regions: [region])
+        for (identity, record) in records(old) {
+            probe.engine.restore(identity, record, at: .milliseconds(5000), wallTime: WallTime(milliseconds: 1_300_000))
+        }
+        let isUnknown = probe.engine.isUnknown(region: region.name)
+        #expect(probe.insight(1)?.state == .unknown && isUnknown)
+        var listed: [Event] = []
+        probe.engine.forEachPresent { listed.append(copy $0) }
+        #expect(listed.map(\.kind) == [.unknown, .unknown] && listed.allSatisfy { $0.time == .milliseconds(5000) })
+        for time in stride(from: Int64(6000), to: 120_000, by: 1000) { probe.hear(1, at: time) }
+        #expect(probe.events(.enter).isEmpty && probe.events(.exit).count == 1)
+        #expect(
+            probe.transitions.prefix(2) == ["known 1 at 6000", "region_known region 1 at 6000"])
+    }
+
+    @Test("A region of which one beacon is known is known", arguments: [[UInt8(1), 2], [2, 1]])
+    func partlyUnknown(order: [UInt8]) {
+        var old = PresenceProbe(learningSettings(), regions: [region])
+        old.hear(1, at: 1000)
+        old.hear(2, at: 1000)
+        old.radio(1, .blind, at: 2000)
+        old.tick(200_000)
+        old.radio(1, .listening, at: 200_000)
+        old.hear(2, at: 201_000)
+        var probe = PresenceProbe(learningSettings(), regions: [region])
+        let records = records(old)
+        for number in order {
+            for (identity, record) in records where identity == PresenceProbe.identity(number) {
+                probe.engine.restore(identity, record, at: .zero, wallTime: WallTime(milliseconds: 1_300_000))
+            }
+        }
+        #expect(probe.insight(1)?.state == .unknown && probe.insight(2)?.state == .present)
+        let isUnknown = probe.engine.isUnknown(region: region.name)
+        #expect(!isUnknown)
+    }
+
     @Test("Damaged records change nothing, and no record traps", arguments: UInt64(1)...4)
     func damage(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

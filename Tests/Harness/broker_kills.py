@@ -23,7 +23,16 @@ from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, wai
 
 GATEWAY = "kills"
 ROOT = f"beacond/{GATEWAY}/"
-STATES = {"enter": "present", "exit": "absent", "region_enter": "inside", "region_exit": "outside"}
+STATES = {
+    "enter": "present",
+    "exit": "absent",
+    "unknown": "unknown",
+    "known": "present",
+    "region_enter": "inside",
+    "region_exit": "outside",
+    "region_unknown": "unknown",
+    "region_known": "inside",
+}
 RECOVERY = 5.0  # seconds from the broker's return until the retained states must be right
 LONGEST_GROWTH = 1024  # KiB of resident memory
 WATCHDOG = 4.0  # seconds between two signs of life at most, as WatchdogSec= would ask

@@ -36,7 +36,9 @@ import Testing
         unheard.signal = Signal()
         unheard.measuredPower = nil
         unheard.isClockSynchronized = false
-        let states: [Event.Kind] = [.enter, .exit, .regionEnter, .regionExit, .regionUnknown, .regionKnown]
+        let states: [Event.Kind] = [
+            .enter, .exit, .unknown, .known, .regionEnter, .regionExit, .regionUnknown, .regionKnown,
+        ]
         let deliveries =
             states.map { Delivery(role: .states, event: transition($0, driver)) }
             + transitions.enumerated().map {
@@ -122,6 +124,7 @@ import Testing
             ("event", #"{"event":"leave","time":"2026-11-30T21:09:00.123Z","v":1,"gateway":"g"}"#),
             ("event", #"{"event":"region_enter","time":"yesterday","v":1,"gateway":"g","region":"r","inside":1}"#),
             ("state", #"{"state":"present","time":"2026-11-30T21:09:00.123Z","v":1,"gateway":"g"}"#),
+            ("state", #"{"state":"unknown","time":"2026-11-30T21:09:00.123Z","v":1,"gateway":"g","reason":"blind"}"#),
             ("status", #"{"state":"online","v":1,"gateway":"g","version":"1"}"#),
             ("answer", #"{"gateway":"g","ok":false}"#),
             ("compact", #"{"time":"2026-11-30T21:09:00.123Z","v":1,"rssi":-60}"#),
@@ -146,7 +149,7 @@ import Testing
             event.isHealthy = false
             event.trouble = driver.vocabulary.names.intern("hci0 is blind")
             return event
-        case .sighting, .ranging, .enter, .exit, .proximity, .clone:
+        case .sighting, .ranging, .enter, .exit, .unknown, .known, .proximity, .clone:
             var event = driver.event(kind)
             event.lastSeen = .zero
             event.lastSeenWallTime = WallTime(milliseconds: 1_789_999_980_000)

@@ -66,6 +66,8 @@ import Testing
         case .clone: 4719
         case .health: 4720
         case .gap: 4721
+        case .unknown: 4722
+        case .known: 4723
         }
     }
 

@@ -347,7 +347,7 @@ public struct MQTTSink: ~Copyable, Sink {
     private func isWanted(_ event: borrowing Event) -> Bool {
         switch event.kind {
         case .sighting: event.isConfigured || configuration.publishesUnknown
-        case .enter, .exit, .proximity, .ranging, .clone: event.isConfigured
+        case .enter, .exit, .unknown, .known, .proximity, .ranging, .clone: event.isConfigured
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
     }

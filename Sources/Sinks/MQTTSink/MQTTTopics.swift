@@ -114,7 +114,7 @@ struct MQTTTopics {
 
     private func subject(of event: borrowing Event) -> Subject {
         switch event.kind {
-        case .sighting, .enter, .exit, .proximity, .clone:
+        case .sighting, .enter, .exit, .unknown, .known, .proximity, .clone:
             if let identity = event.identity {
                 .beacon(identity, alias: templates.beacon?.has(.alias) == true ? event.name : .none)
             } else {

@@ -16,7 +16,7 @@ struct TextFormatter: Sendable {
         var columns = Columns(text: Self.time(event.wallTime))
         columns.append(event.kind.word, width: 12)
         switch event.kind {
-        case .sighting, .enter, .proximity, .ranging, .clone:
+        case .sighting, .enter, .unknown, .known, .proximity, .ranging, .clone:
             appendBeacon(event, &columns)
         case .exit:
             appendBeacon(event, &columns)

@@ -46,7 +46,7 @@ private func checkSpellings(_ event: Event, _ vocabulary: Vocabulary) {
     encoder.encode(Delivery(role: .transitions, event: event, sequence: 7), stream: "stream", into: &writer)
     checkJSON(writer.bytes)
     switch event.kind {
-    case .enter, .exit, .regionEnter, .regionExit, .regionUnknown, .regionKnown:
+    case .enter, .exit, .unknown, .known, .regionEnter, .regionExit, .regionUnknown, .regionKnown:
         writer.reset()
         encoder.encodeState(event, into: &writer)
         checkJSON(writer.bytes)
