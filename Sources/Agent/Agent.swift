@@ -46,6 +46,10 @@ public final class Agent {
     /// stuck, and the watchdog may act.
     private static let storePatience = TimeInterval.seconds(30)
 
+    /// Between a change of how many beacons a region has inside and the state that says so: in a crowd it changes many
+    /// times a second.
+    private static let regionStateDelay = TimeInterval.seconds(1)
+
     private let log: Log
     let setup: Setup
     /// The one in force: that of the setup until it was read again.
@@ -88,6 +92,7 @@ public final class Agent {
     private var parametersInForce: ScanParameters?
 
     private var end = MonotonicTime.distantFuture
+    private var nextRegionStates = MonotonicTime.distantFuture
     private var nextHousekeeping = MonotonicTime.zero
     private var nextWatchdog = MonotonicTime.distantFuture
     private var reportsAtHousekeeping: UInt64 = 0
@@ -159,6 +164,7 @@ public final class Agent {
                 prepare: {
                     followDemand()
                     keepPresence()
+                    tellRegions()
                     return nextDeadline
                 }, timer: { timerFired() })
         } catch { throw .system(error) }
@@ -192,6 +198,24 @@ public final class Agent {
         memory.keep(road, at: now) { timeline.wallTime(of: $0) }
     }
 
+    // MARK: Regions
+
+    /// Has the states of regions say how many beacons are inside, at most once a second: it is no transition.
+    private func tellRegions() {
+        guard road.hasChangedRegions else { return nextRegionStates = .distantFuture }
+        if nextRegionStates == .distantFuture { nextRegionStates = now + Self.regionStateDelay }
+        if nextRegionStates <= now { tellRegionsAtOnce() }
+    }
+
+    private func tellRegionsAtOnce() {
+        nextRegionStates = .distantFuture
+        road.takeChangedRegions { event in
+            var event = copy event
+            timeline.stamp(&event)
+            sinks.prime(event)
+        }
+    }
+
     // MARK: The loop
 
     private func startSources() throws(SystemError) {
@@ -207,7 +231,7 @@ public final class Agent {
     }
 
     private var nextDeadline: MonotonicTime {
-        var decision = min(road.nextDeadline, nextDemand)
+        var decision = min(road.nextDeadline, min(nextDemand, nextRegionStates))
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
@@ -389,6 +413,7 @@ public final class Agent {
         notify.stopping()
         control?.close()
         for source in sources { source.stop() }
+        tellRegionsAtOnce()
         if remembersPresence { memory.keepAll(road, at: now) { timeline.wallTime(of: $0) } }
         // What happened last should still reach the sinks that read the outbox.
         store.flush(until: Clock.now + Self.flushTime)

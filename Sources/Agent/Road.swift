@@ -120,6 +120,12 @@ public struct Road: ~Copyable {
     /// Whether nobody can say if a region is occupied.
     func isUnknown(region: Name) -> Bool { presence.isUnknown(region: region) }
 
+    /// Whether a region has more or fewer beacons inside than was told.
+    var hasChangedRegions: Bool { presence.hasChangedRegions }
+
+    /// The state of those regions, as a transition that leads there.
+    mutating func takeChangedRegions(_ body: (borrowing Event) -> Void) { presence.takeChangedRegions(body) }
+
     /// Each present beacon and each region with somebody inside, as the transition that led there.
     func forEachState(at time: MonotonicTime, _ body: (borrowing Event) -> Void) {
         presence.forEachPresent(body)

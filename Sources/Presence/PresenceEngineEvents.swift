@@ -22,6 +22,14 @@ extension PresenceEngine {
     /// Each region in the order of the configuration, with the number of beacons inside.
     public func forEachRegion(_ body: (Name, UInt32) -> Void) { regions.forEach(body) }
 
+    /// Whether ``takeChangedRegions(_:)`` has something to tell.
+    public var hasChangedRegions: Bool { regions.changedCount > 0 }
+
+    /// The state of each region that more or fewer beacons are inside since a transition or this told how many, as the
+    /// `region_known` or `region_unknown` event that leads there; `time` is that of the last change. Nothing but the
+    /// count is news, so that it is no event.
+    public mutating func takeChangedRegions(_ body: (borrowing Event) -> Void) { regions.takeChanged(body) }
+
     /// What is known of a beacon now; nil when it is not tracked.
     public func insight(of identity: BeaconIdentity) -> BeaconInsight? {
         guard let place = table.place(of: identity) else { return nil }

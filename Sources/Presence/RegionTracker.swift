@@ -11,6 +11,10 @@ struct RegionTracker: Sendable {
     private var inside: [UInt32]
     /// Regions whose beacons nobody can vouch for.
     private var unknown: [Bool]
+    /// When the number of beacons inside changed since it was told; nil when it did not.
+    private var changedAt: [MonotonicTime?]
+    /// Regions in which it did.
+    private(set) var changedCount = 0
     private let ranges: [Bool]
     /// Regions by the given octets of a pattern, kept as an identity of that many octets.
     private var regions: [BeaconIdentity: [Int]] = [:]
@@ -21,6 +25,7 @@ struct RegionTracker: Sendable {
         ranges = rules.map(\.isRanged)
         inside = Array(repeating: 0, count: rules.count)
         unknown = Array(repeating: false, count: rules.count)
+        changedAt = Array(repeating: nil, count: rules.count)
         for (region, rule) in rules.enumerated() {
             for key in Self.disjoint(rule.patterns) {
                 regions[key, default: []].append(region)
@@ -76,10 +81,12 @@ struct RegionTracker: Sendable {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] {
                 inside[region] += 1
                 if inside[region] == 1 {
-                    emit(event(.regionEnter, region, at: time))
+                    tell(.regionEnter, region, at: time, emit: emit)
                 } else if unknown[region] {
                     unknown[region] = false
-                    emit(event(.regionKnown, region, at: time))
+                    tell(.regionKnown, region, at: time, emit: emit)
+                } else {
+                    note(region, at: time)
                 }
             }
         }
@@ -93,7 +100,9 @@ struct RegionTracker: Sendable {
                 inside[region] -= 1
                 if inside[region] == 0 {
                     unknown[region] = false
-                    emit(event(.regionExit, region, at: time, reason: reason))
+                    tell(.regionExit, region, at: time, reason: reason, emit: emit)
+                } else {
+                    note(region, at: time)
                 }
             }
         }
@@ -113,7 +122,7 @@ struct RegionTracker: Sendable {
     mutating func doubt(at time: MonotonicTime, emit: (borrowing Event) -> Void) {
         for region in names.indices where inside[region] > 0 && !unknown[region] {
             unknown[region] = true
-            emit(event(.regionUnknown, region, at: time))
+            tell(.regionUnknown, region, at: time, emit: emit)
         }
     }
 
@@ -122,7 +131,7 @@ struct RegionTracker: Sendable {
         for (format, prefix) in lengths where format == identity.format && prefix <= identity.count {
             for region in regions[Self.key(identity, prefix: prefix)] ?? [] where unknown[region] {
                 unknown[region] = false
-                emit(event(.regionKnown, region, at: time))
+                tell(.regionKnown, region, at: time, emit: emit)
             }
         }
     }
@@ -139,9 +148,10 @@ struct RegionTracker: Sendable {
         for region in occupied {
             if let before = wasInside[names[region]] {
                 unknown[region] = old.unknown[before]
+                if old.changedAt[before] != nil || old.inside[before] != inside[region] { note(region, at: time) }
             } else {
-                emit(event(.regionEnter, region, at: time))
-                if unknown[region] { emit(event(.regionUnknown, region, at: time)) }
+                tell(.regionEnter, region, at: time, emit: emit)
+                if unknown[region] { tell(.regionUnknown, region, at: time, emit: emit) }
             }
         }
     }
@@ -150,6 +160,31 @@ struct RegionTracker: Sendable {
 
     func forEach(_ body: (Name, UInt32) -> Void) {
         for region in names.indices { body(names[region], inside[region]) }
+    }
+
+    /// The state of each region in which the number of beacons changed since it was told, as a transition that leads
+    /// there; it counts as told then.
+    mutating func takeChanged(_ body: (borrowing Event) -> Void) {
+        guard changedCount > 0 else { return }
+        for region in names.indices {
+            guard let time = changedAt[region] else { continue }
+            tell(unknown[region] ? .regionUnknown : .regionKnown, region, at: time, emit: body)
+        }
+    }
+
+    /// The number of beacons inside is another one, and no transition says so.
+    private mutating func note(_ region: Int, at time: MonotonicTime) {
+        if changedAt[region] == nil { changedCount += 1 }
+        changedAt[region] = time
+    }
+
+    private mutating func tell(
+        _ kind: Event.Kind, _ region: Int, at time: MonotonicTime, reason: Event.ExitReason = .timeout,
+        emit: (borrowing Event) -> Void
+    ) {
+        if changedAt[region] != nil { changedCount -= 1 }
+        changedAt[region] = nil
+        emit(event(kind, region, at: time, reason: reason))
     }
 
     private func event(

@@ -164,7 +164,9 @@ extension AdapterScanner {
                 guard bringUp.inFlight != .reset else { return }
                 return perform(bringUp.start(), at: now, change)
             case .packet(let length, let age):
-                if length > 1, buffer[0] == PacketType.event.rawValue, buffer[1] == EventCode.leMeta.rawValue { count += 1 }
+                if length > 1, buffer[0] == PacketType.event.rawValue, buffer[1] == EventCode.leMeta.rawValue {
+                    count += 1
+                }
                 take(buffer.span.extracting(0..<length), now, age, packet, change)
             }
         }

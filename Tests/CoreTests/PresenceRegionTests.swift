@@ -184,6 +184,63 @@ struct PresenceRegionTests {
         #expect(probe.events(.sighting).map(\.signal.filtered) == [-50, -75])
     }
 
+    private func changed(_ probe: inout PresenceProbe) -> [String] {
+        var told: [String] = []
+        probe.engine.takeChangedRegions { event in
+            told.append("\(event.kind.word) \(event.insideCount) at \(event.time.nanoseconds / 1_000_000)")
+        }
+        return told
+    }
+
+    @Test("A count that no transition tells is told once, with its newest value")
+    func counts() {
+        let room = RegionRule(
+            name: Name(rawValue: 1), patterns: [IdentityPattern(identity: PresenceProbe.identity(1), prefix: 1)])
+        var probe = PresenceProbe(regions: [room])
+        probe.radio(1, .listening, at: 0)
+        probe.hear(1, at: 1000)
+        #expect(changed(&probe).isEmpty)
+        probe.hear(2, at: 2000)
+        probe.hear(3, at: 3000)
+        #expect(probe.events(.regionEnter).count == 1)
+        #expect(changed(&probe) == ["region_known 3 at 3000"])
+        #expect(changed(&probe).isEmpty)
+        // The first two leave, the third is heard: one at a time, and then the last one with a transition.
+        probe.hear(3, at: 20_000)
+        probe.tick(21_000)
+        #expect(changed(&probe) == ["region_known 2 at 21000"])
+        probe.tick(22_000)
+        probe.tick(40_000)
+        #expect(probe.events(.regionExit).map(\.insideCount) == [0])
+        #expect(changed(&probe).isEmpty)
+    }
+
+    @Test("The count of an unknown region stays that of an unknown one, and a reload tells another count")
+    func countsOfUnknown() {
+        func room(_ prefix: UInt8) -> RegionRule {
+            RegionRule(
+                name: Name(rawValue: 1),
+                patterns: [IdentityPattern(identity: PresenceProbe.identity(1), prefix: prefix)])
+        }
+        let rules = [BeaconRule(identity: PresenceProbe.identity(2), exitTime: .seconds(60))]
+        var probe = PresenceProbe(beacons: rules, regions: [room(3)])
+        probe.radio(1, .listening, at: 0)
+        probe.hear(1, at: 1000)
+        probe.hear(2, at: 1000)
+        probe.reconfigure(beacons: rules, regions: [room(1)], at: 2000)
+        #expect(changed(&probe) == ["region_known 2 at 2000"])
+        probe.radio(1, .blind, at: 3000)
+        probe.radio(1, .listening, at: 200_000)
+        #expect(probe.events(.regionUnknown).map(\.insideCount) == [2])
+        probe.tick(230_000)
+        #expect(changed(&probe) == ["region_unknown 1 at 220000"])
+        // What was not told before a reload is told after it.
+        probe.hear(2, at: 231_000)
+        probe.hear(1, at: 231_000)
+        probe.reconfigure(beacons: rules, regions: [room(1)], at: 232_000)
+        #expect(changed(&probe) == ["region_known 2 at 232000"])
+    }
+
     @Test("The state can be asked for at any time")
     func state() {
         var probe = PresenceProbe(beacons: [rule(1, alias: 7)])

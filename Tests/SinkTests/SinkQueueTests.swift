@@ -111,6 +111,29 @@ import Testing
         #expect(queue.counters.total.isBalanced)
     }
 
+    @Test func aRegionHasOneStateWhateverLedThere() {
+        func state(_ kind: Event.Kind, inside: UInt32, at time: Int64) -> Event {
+            var event = Samples.region(kind, "office", time: time)
+            event.insideCount = inside
+            return event
+        }
+        func counts(_ queue: inout SinkQueue) -> [UInt32] { take(&queue).map(\.event.insideCount) }
+        var queue = queue(capacity: 8)
+        queue.offerState(state(.regionEnter, inside: 1, at: 1))
+        queue.offerState(state(.regionKnown, inside: 2, at: 2))
+        queue.offerState(state(.regionKnown, inside: 3, at: 3))
+        #expect(counts(&queue) == [3])
+        let lost = state(.regionKnown, inside: 4, at: 4)
+        queue.offerState(lost)
+        _ = take(&queue)
+        queue.offerState(state(.regionUnknown, inside: 5, at: 5))
+        queue.putBack(state: lost)
+        #expect(counts(&queue) == [5])
+        queue.connected()
+        #expect(counts(&queue) == [5])
+        #expect(queue.counters.states.isBalanced && queue.counters.transitions.offered == 0)
+    }
+
     @Test func aFullStateTableForgetsBeaconsThatAreGone() {
         var queue = queue(capacity: 8)
         for minor in 1...8 { queue.offerState(Samples.event(minor == 3 ? .exit : .enter, minor)) }
