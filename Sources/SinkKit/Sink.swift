@@ -106,11 +106,15 @@ public struct SinkContext: Sendable {
     public let now: @Sendable () -> MonotonicTime
     /// Where requests from outside go; nil when this host takes none.
     public let commands: CommandReceiver?
+    /// What the host has done for this sink until now; nil when it keeps no account. Asked on the sink's thread, and it
+    /// may wait for the disk.
+    public let counters: (@Sendable () -> SinkHostCounters)?
 
     public init(
         name: String, gateway: String, vocabulary: Vocabulary, version: String,
         log: @escaping @Sendable (LogLevel, String) -> Void, isStopping: @escaping @Sendable () -> Bool,
-        now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil
+        now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil,
+        counters: (@Sendable () -> SinkHostCounters)? = nil
     ) {
         self.name = name
         self.gateway = gateway
@@ -120,6 +124,7 @@ public struct SinkContext: Sendable {
         self.isStopping = isStopping
         self.now = now
         self.commands = commands
+        self.counters = counters
     }
 }
 
