@@ -41,7 +41,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills test-faults check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills test-faults test-full-disk check lint format \
 	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
@@ -79,6 +79,9 @@ test-kills: release ## 20 kills of the broker and a black hole of a minute
 
 test-faults: packages ## 1,000 kills of the outbox's process and 2,000 damaged databases; KILLS= DAMAGES=
 	BEACOND_KILLS=$(KILLS) BEACOND_CORRUPTIONS=$(DAMAGES) $(SWIFT) test $(FLAGS) --filter 'StoreRecoveryTests/(kills|randomDamage)'
+
+test-full-disk: build ## A full and a read-only disk, on a real file system; needs root
+	$(HARNESS)/full_disk.py --beacond $(DEBUG)
 
 check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
 	$(MAKE) unit-tests STRICT=1

@@ -61,13 +61,20 @@ enum Found: Equatable, CustomStringConvertible {
 }
 
 extension Store {
-    func found(after sequence: UInt64 = 0, limit: Int = .max) throws -> [Found] {
+    /// Across segments.
+    func found(after position: UInt64 = 0, limit: Int = .max) throws -> [Found] {
         var found: [Found] = []
-        try read(after: sequence, limit: limit) { _, sequence, event in
-            found.append(
-                event.kind == .gap
-                    ? .gap(sequence, first: event.gap.first, last: event.gap.last)
-                    : .event(sequence, number: event.insideCount))
+        var position = position
+        while found.count < limit {
+            let before = position
+            try read(after: position, limit: limit - found.count) { _, place, event in
+                position = place
+                found.append(
+                    event.kind == .gap
+                        ? .gap(place, first: event.gap.first, last: event.gap.last)
+                        : .event(place, number: event.insideCount))
+            }
+            if position == before { break }
         }
         return found
     }

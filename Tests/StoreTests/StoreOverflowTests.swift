@@ -184,6 +184,7 @@ import Testing
             var change = Outbox.Change()
             change.entries = (1...2).map { Outbox.Entry(sequence: $0, event: World.event($0)) }
             change.last = 2
+            change.cursors = [("a", 0)]
             _ = try outbox.commit(change)
         }
         #expect(Machine.boot.count == 32)
