@@ -45,7 +45,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check-faults test-faults test-power-loss check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check-faults test-faults test-power-loss test-full-disk check lint format \
 	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
@@ -96,6 +96,9 @@ test-power-loss: packages release ## The power of a virtual machine with a gatew
 	@.ci/guest
 	$(HARNESS)/faults/power_loss.py --beacond $(RELEASE) --verbose --runs $(or $(RUNS),50) $(if $(SEED),--seed $(SEED)) \
 		--results .build/faults.json $(if $(WRITE),--write docs/faults.md)
+
+test-full-disk: build ## A full and a read-only disk, on a real file system; needs root
+	$(HARNESS)/full_disk.py --beacond $(DEBUG)
 
 check: lint ## Before a commit: format, warnings as errors, unit tests, linkage
 	$(MAKE) unit-tests STRICT=1

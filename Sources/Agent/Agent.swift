@@ -58,7 +58,7 @@ public final class Agent {
     let vocabulary: Vocabulary
     let encoder: EventEncoder
     var road: Road
-    private let store: Store
+    let store: Store
     private var memory: PresenceMemory
     let sinks: SinkSet
     let sources: [any PacketSource]

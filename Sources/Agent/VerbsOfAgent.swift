@@ -8,6 +8,7 @@ import Presence
 import Scanner
 import SinkKit
 import SinkRuntime
+import Store
 
 /// What became of each adapter, for those who ask.
 struct AdapterStates {
@@ -217,6 +218,20 @@ extension Agent {
             writer.key(key)
             writer.integer(value)
         }
+        writer.key("outbox")
+        writer.beginObject()
+        writer.key("stream")
+        writer.string(store.stream)
+        let counts = store.counters
+        for (key, count) in [
+            ("committed", counts.committed), ("pending", counts.pending), ("in_memory", counts.inMemory),
+            ("dropped", counts.dropped), ("expired", counts.expired), ("damaged", counts.damaged),
+            ("commits", counts.commits), ("failed_commits", counts.failedCommits), ("written", counts.written),
+        ] {
+            writer.key(key)
+            writer.integer(count)
+        }
+        writer.endObject()
         writer.key("malformed")
         writer.beginObject()
         for reason in MalformedReason.allCases where road.malformed[reason] > 0 {
@@ -273,6 +288,7 @@ extension Agent {
             troubles.append("sink \(account.name) is \(account.counters.state.word)\(reason)")
         }
         if !storeIsAlive { troubles.append("the store's writer is stuck") }
+        if let trouble = store.trouble { troubles.append("transitions are in memory only: \(trouble)") }
         return troubles
     }
 

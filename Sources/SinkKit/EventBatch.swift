@@ -11,12 +11,17 @@ public struct Delivery: Sendable {
     public var sequence: UInt64
     /// It was committed before this connection was made, or it is sent again.
     public var isReplayed: Bool
+    /// The kernel's id of the boot in which it happened, for what came from an outbox that knows.
+    public var boot: Name
 
-    public init(role: DeliveryRoles, event: Event, sequence: UInt64 = 0, isReplayed: Bool = false) {
+    public init(
+        role: DeliveryRoles, event: Event, sequence: UInt64 = 0, isReplayed: Bool = false, boot: Name = .none
+    ) {
         self.role = role
         self.event = event
         self.sequence = sequence
         self.isReplayed = isReplayed
+        self.boot = boot
     }
 }
 

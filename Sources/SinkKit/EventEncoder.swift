@@ -37,6 +37,10 @@ public struct EventEncoder: Sendable {
             writer.integer(delivery.sequence)
             writer.key("replayed")
             writer.boolean(delivery.isReplayed)
+            if delivery.boot != .none {
+                writer.key("boot")
+                writer.string(vocabulary.names[delivery.boot])
+            }
         }
         writer.endObject()
     }

@@ -108,12 +108,15 @@ public struct SinkContext: Sendable {
     public let commands: CommandReceiver?
     /// What the configuration names; empty from a host that has none.
     public let inventory: InventoryBoard
+    /// What the host has done for this sink until now; nil when it keeps no account. Asked on the sink's thread, and it
+    /// may wait for the disk.
+    public let counters: (@Sendable () -> SinkHostCounters)?
 
     public init(
         name: String, gateway: String, vocabulary: Vocabulary, version: String,
         log: @escaping @Sendable (LogLevel, String) -> Void, isStopping: @escaping @Sendable () -> Bool,
         now: @escaping @Sendable () -> MonotonicTime, commands: CommandReceiver? = nil,
-        inventory: InventoryBoard = InventoryBoard()
+        inventory: InventoryBoard = InventoryBoard(), counters: (@Sendable () -> SinkHostCounters)? = nil
     ) {
         self.name = name
         self.gateway = gateway
@@ -124,6 +127,7 @@ public struct SinkContext: Sendable {
         self.now = now
         self.commands = commands
         self.inventory = inventory
+        self.counters = counters
     }
 }
 

@@ -4,6 +4,7 @@ import BeaconModel
 import Configuration
 import LinuxIO
 import SinkKit
+import Store
 
 /// Drives one sink on its thread: opens it, hands it batches, waits and tries again as the sink's errors say, until the
 /// worker is asked to stop or the reader is gone.
@@ -42,10 +43,13 @@ final class SinkDriver {
     private var isFailing = false
     private var pauseEnd: MonotonicTime?
     private var lingerEnd: MonotonicTime?
-    /// Through which sequence number the store's transitions were taken on this connection.
+    /// Through which position the store's transitions were taken on this connection.
     private var taken: UInt64 = 0
-    /// Through which sequence number they had been committed when this connection was made.
+    /// Through which position they had been committed when this connection was made.
     private var replayedThrough: UInt64 = 0
+    /// Where the stored transitions of the batch belong, and its boot as a name.
+    private var segment = StreamSegment(stream: "", base: 0, boot: "")
+    private var boot = Name.none
 
     init(
         inbox: Inbox, context: SinkContext, servicesConnection: Bool, source: (any TransitionSource)?, backoff: Backoff
@@ -126,9 +130,8 @@ final class SinkDriver {
         try asConnection { () throws(SinkError) in try sink.open() }
         isOpen = true
         if let source {
-            batch.stream = source.stream
             taken = source.cursor(of: context.name)
-            replayedThrough = source.lastSequence
+            replayedThrough = source.lastPosition
         }
         inbox.withQueue { $0.connected() }
         // A request to reopen that came before is fulfilled by this.
@@ -181,7 +184,7 @@ final class SinkDriver {
 
     private func urgency() -> SinkQueue.Urgency {
         let waiting = inbox.urgency()
-        let isBehind = source.map { $0.lastSequence > taken } ?? false
+        let isBehind = source.map { $0.lastPosition > taken } ?? false
         return isBehind || !held.isEmpty ? .now : waiting
     }
 
@@ -196,19 +199,29 @@ final class SinkDriver {
     }
 
     private func read(_ source: any TransitionSource) {
-        guard source.lastSequence > taken else { return }
+        // A batch has one stream: what is held may be of another one.
+        guard source.lastPosition > taken, !batch.deliveries.contains(where: { $0.sequence > 0 }) else { return }
         do {
-            try source.read(after: taken, limit: batch.capacity - batch.count) { sequence, event in
+            try source.read(after: taken, limit: batch.capacity - batch.count) { place, position, event in
+                enter(place)
                 batch.append(
                     Delivery(
-                        role: .transitions, event: event, sequence: sequence, isReplayed: sequence <= replayedThrough))
-                taken = sequence
-                inbox.withQueue { $0.takeStored(sequence) }
+                        role: .transitions, event: event, sequence: position - place.base,
+                        isReplayed: position <= replayedThrough, boot: boot))
+                taken = position
+                inbox.withQueue { $0.takeStored(position) }
             }
         } catch {
             inbox.withQueue { $0.failed("read the store: \(error)") }
             context.log(.error, "read the store: \(error)")
         }
+    }
+
+    private func enter(_ place: StreamSegment) {
+        guard place != segment else { return }
+        segment = place
+        boot = context.vocabulary.names.intern(place.boot)
+        batch.stream = place.stream
     }
 
     /// The front of the batch has come to an end, and the store may forget it.
@@ -221,7 +234,7 @@ final class SinkDriver {
                 sequence = max(sequence, delivery.sequence)
             }
         }
-        if sequence > 0 { source?.acknowledge(sink: context.name, through: sequence) }
+        if sequence > 0 { source?.acknowledge(sink: context.name, through: sequence + segment.base) }
         batch.removeFirst(count)
     }
 

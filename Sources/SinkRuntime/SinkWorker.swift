@@ -4,6 +4,7 @@ public import BeaconModel
 public import Configuration
 public import LinuxIO
 public import SinkKit
+import Store
 import Synchronization
 
 /// One configured sink with its queue and its thread.
@@ -73,7 +74,26 @@ public final class SinkWorker: Sendable {
             log: context.log,
             isStopping: { [now = context.now, isStopping = context.isStopping] in
                 isStopping() || inbox.stopDeadline.map { now() >= $0 } ?? false
-            }, now: context.now, commands: context.commands, inventory: context.inventory)
+            }, now: context.now, commands: context.commands, inventory: context.inventory,
+            counters: { [source = self.source, name = context.name] in
+                Self.hostCounters(of: name, inbox, source)
+            })
+    }
+
+    /// What the host does for a sink, as the sink may tell it.
+    private static func hostCounters(
+        of name: String, _ inbox: Inbox, _ source: (any TransitionSource)?
+    ) -> SinkHostCounters {
+        let total = inbox.withQueue { $0.counters.total }
+        var counters = SinkHostCounters(queued: total.queued, conflated: total.conflated, dropped: total.dropped)
+        guard let source else { return counters }
+        let (cursor, last, store) = (source.cursor(of: name), source.lastPosition, source.counters)
+        var outbox = SinkHostCounters.Outbox(
+            waiting: last - min(cursor, last), inMemory: store.inMemory, commits: store.commits, written: store.written)
+        // A disk that cannot be read is told of where transitions are read.
+        try? source.read(after: cursor, limit: 1) { _, _, event in outbox.oldest = event.wallTime }
+        counters.outbox = outbox
+        return counters
     }
 
     /// Starts the thread and, for a durable sink, makes it known to the outbox: what is committed from here on is its.
@@ -153,7 +173,7 @@ public final class SinkWorker: Sendable {
 
     /// The account and the state at this moment.
     public var counters: SinkCounters {
-        let held = source?.lastSequence ?? 0
+        let held = source?.lastPosition ?? 0
         return inbox.withQueue { queue in
             queue.storeHolds(through: held)
             return queue.counters

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps the account of transitions that wait in the store, where a sequence number stands for each.
+/// Keeps the account of transitions that wait in the store, where a position stands for each.
 struct StoredAccount {
-    /// Offered through this number.
+    /// Offered through this position.
     private var held: UInt64
-    /// Taken, at least once, through this number.
+    /// Taken, at least once, through this position.
     private var taken: UInt64
     /// Taken, and put back since.
     private var putBackCount: UInt64 = 0
@@ -14,21 +14,21 @@ struct StoredAccount {
         taken = cursor
     }
 
-    mutating func holds(through sequence: UInt64, _ counts: inout DeliveryCounts) {
-        guard sequence > held else { return }
-        counts.offered += sequence - held
-        counts.queued += sequence - held
-        held = sequence
+    mutating func holds(through position: UInt64, _ counts: inout DeliveryCounts) {
+        guard position > held else { return }
+        counts.offered += position - held
+        counts.queued += position - held
+        held = position
     }
 
-    mutating func take(_ sequence: UInt64, _ counts: inout DeliveryCounts) {
-        holds(through: sequence, &counts)
-        if sequence > taken {
-            // Numbers that are not there, between this one and the one before, are lost: the store says so by a gap.
-            let lost = sequence - taken - 1 + putBackCount
+    mutating func take(_ position: UInt64, _ counts: inout DeliveryCounts) {
+        holds(through: position, &counts)
+        if position > taken {
+            // Positions that are not there, between this one and the one before, are lost: the store says so by a gap.
+            let lost = position - taken - 1 + putBackCount
             counts.queued -= lost + 1
             counts.dropped += lost
-            taken = sequence
+            taken = position
             putBackCount = 0
         } else if putBackCount > 0 {
             counts.queued -= 1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Glibc
 
 /// A connection to an SQLite database, for one thread at a time.
 @safe final class Database {
@@ -62,15 +63,16 @@ import CSQLite
     }
 
     fileprivate func error(_ code: Int32, _ operation: String) -> StoreError {
+        let system = unsafe sqlite3_system_errno(handle)
         let cause: StoreError.Cause =
             switch code & 0xFF {
             // Our statements are correct: one that does not fit has met tables that are not ours.
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR: .damaged
             case SQLITE_FULL: .full
+            case SQLITE_IOERR, SQLITE_CANTOPEN: system == ENOSPC || system == EDQUOT ? .full : .failed
             default: .failed
             }
         let reason = unsafe String(cString: sqlite3_errmsg(handle))
-        let system = unsafe sqlite3_system_errno(handle)
         return StoreError(cause, "\(operation): \(reason) (SQLite \(code)\(system == 0 ? "" : ", errno \(system)"))")
     }
 }

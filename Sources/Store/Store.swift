@@ -8,8 +8,12 @@ import Synchronization
 /// The outbox of transitions: an SQLite database with one thread that writes it.
 ///
 /// The loop appends, durable sinks read behind their cursors, live or late, on one path. A sink sees a transition only
-/// after the disk has it. The key of a transition is (gateway, ``stream``, sequence number); sequence numbers start at
-/// 1, rise by one and are never used again within a stream.
+/// after the disk has it. The key of a transition is (gateway, stream, sequence number); sequence numbers start at
+/// 1, rise by one and are never used again within a stream. The store itself counts by position, across streams: see
+/// ``StreamSegment``.
+///
+/// When the disk cannot be written, transitions go on in memory under a stream of their own, behind those that the disk
+/// has, and move into the database once it can be written again.
 ///
 /// ``close()`` must be called: until then the writer keeps the store alive.
 public final class Store: Sendable {
@@ -25,6 +29,8 @@ public final class Store: Sendable {
         var recordsInMemory = 16_384
         /// Transitions that wait for the writer: four seconds of a thousand a second while a disk stalls.
         var queue = 4096
+
+        var ofFile: Outbox.Limits { .init(records: records, octets: octets, age: age) }
     }
 
     struct Sink {
@@ -35,9 +41,23 @@ public final class Store: Sendable {
         var wake: (@Sendable () -> Void)?
     }
 
+    /// Where transitions are. What is in the first comes before what is in the second.
+    struct Shelves {
+        /// The database; nil while it cannot be opened.
+        var main: Outbox?
+        /// What the disk did not take.
+        var overflow: Outbox?
+    }
+
     struct State {
+        /// Where the next transition belongs.
+        var stream: String
+        /// Why transitions are kept in memory only.
+        var trouble: String?
+        /// A reader met damage.
+        var isDamaged = false
         var queue: [Outbox.Entry] = []
-        /// The last sequence number that was given away.
+        /// The last position that was given away.
         var last: UInt64
         var sinks: [String: Sink]
         var counters = StoreCounters()
@@ -49,15 +69,14 @@ public final class Store: Sendable {
         var isFlushing = false
     }
 
-    /// 32 hexadecimal digits, random, made with each new database.
-    public let stream: String
-
     let log: @Sendable (LogLevel, String) -> Void
     let limits: Limits
     /// nil in memory.
     let path: String?
+    let machine: String
+    let vocabulary: Vocabulary
     /// nil once it is closed. Held while the disk works: never lock it on the loop's thread.
-    let outbox: Mutex<Outbox?>
+    let shelves: Mutex<Shelves?>
     let state: Mutex<State>
     let signal: EventDescriptor
     private let salvagedAfter: UInt64?
@@ -88,27 +107,23 @@ public final class Store: Sendable {
         path: String?, vocabulary: Vocabulary, limits: Limits, machine: String = "",
         log: @escaping @Sendable (LogLevel, String) -> Void
     ) throws(StoreError) {
-        let outbox =
-            if let path {
-                try OutboxFile.open(
-                    path: path, limits: .init(records: limits.records, octets: limits.octets, age: limits.age),
-                    machine: machine, vocabulary: vocabulary, log: log)
-            } else {
-                try Outbox(
-                    path: nil, limits: .init(records: limits.recordsInMemory), machine: machine, vocabulary: vocabulary)
-            }
         self.log = log
         self.limits = limits
         self.path = path
-        stream = outbox.stream
+        self.machine = machine
+        self.vocabulary = vocabulary
+        let shelves = try Self.open(path, limits, machine, vocabulary, log)
+        guard let outbox = shelves.main ?? shelves.overflow else { throw StoreError(.closed, "there is no outbox") }
         salvagedAfter = outbox.salvagedAfter
         committedLast = Atomic(outbox.last)
         lastTurn = Atomic(Clock.now.nanoseconds)
-        var state = State(last: outbox.last, sinks: outbox.cursors.mapValues { Sink(cursor: $0) })
+        var state = State(
+            stream: outbox.place.stream, last: outbox.last, sinks: outbox.cursors.mapValues { Sink(cursor: $0) })
+        if shelves.main == nil { state.trouble = "the disk cannot be written" }
         // The loop does not allocate: the room is there from the start, and costs memory only once it is used.
         state.queue.reserveCapacity(limits.queue)
         self.state = Mutex(state)
-        self.outbox = Mutex(outbox)
+        self.shelves = Mutex(shelves)
         thread = Mutex(nil)
         do throws(SystemError) {
             signal = try EventDescriptor()
@@ -125,6 +140,38 @@ public final class Store: Sendable {
         } catch {
             throw StoreError(.failed, "cannot start the outbox: \(error)")
         }
+    }
+
+    /// A disk that cannot be written, because it is full or mounted read-only, is no reason not to start: transitions
+    /// are kept in memory until it can. Any other reason is a fault of the configuration that a person has to know of.
+    private static func open(
+        _ path: String?, _ limits: Limits, _ machine: String, _ vocabulary: Vocabulary,
+        _ log: @Sendable (LogLevel, String) -> Void
+    ) throws(StoreError) -> Shelves {
+        guard let path else {
+            return Shelves(main: try inMemory(behind: 0, limits, vocabulary))
+        }
+        func file() throws(StoreError) -> Outbox {
+            try OutboxFile.open(path: path, limits: limits.ofFile, machine: machine, vocabulary: vocabulary, log: log)
+        }
+        do throws(StoreError) {
+            return Shelves(main: try file())
+        } catch {
+            guard error.cause == .full || Machine.room(for: path).isReadOnly else { throw error }
+            var reserve = SpaceReserve(path: path + ".reserve")
+            if reserve.release(), let outbox = try? file() { return Shelves(main: outbox) }
+            let overflow = try inMemory(behind: 0, limits, vocabulary)
+            log(.error, "\(error); until then transitions are kept in memory and are lost with the process")
+            return Shelves(overflow: overflow)
+        }
+    }
+
+    static func inMemory(
+        behind position: UInt64, _ limits: Limits, _ vocabulary: Vocabulary
+    ) throws(StoreError) -> Outbox {
+        try Outbox(
+            path: nil, beginning: position, limits: .init(records: limits.recordsInMemory), machine: "",
+            vocabulary: vocabulary)
     }
 
     // MARK: The loop
@@ -173,38 +220,52 @@ public final class Store: Sendable {
     /// - Parameter wake: called on the writer's thread, without a lock, after each commit that has something for the
     ///   sink; it must not wait. What was committed before is there to be read at once.
     public func register(sink: String, wake: @escaping @Sendable () -> Void) {
-        let start = salvagedAfter ?? lastSequence
+        let start = salvagedAfter ?? lastPosition
         state.withLock { $0.sinks[sink, default: Sink(cursor: start, isDirty: true)].wake = wake }
     }
 
-    /// The last sequence number that a sink has acknowledged; 0 for none, and for a sink that is not known.
+    /// The last position that a sink has acknowledged; 0 for none, and for a sink that is not known.
     public func cursor(of sink: String) -> UInt64 {
         state.withLock { $0.sinks[sink]?.cursor ?? 0 }
     }
 
-    /// Calls `body` for what was committed behind a sequence number, in order.
+    /// Calls `body` for what was committed behind a position, in order: at most `limit` transitions of one segment.
     ///
     /// There are no holes: what is missing is an event of kind ``Event/Kind/gap`` that stands at the last missing
-    /// sequence number and is stamped with the moment at which it was noticed. May wait for the disk. Throws when the
-    /// disk cannot be read, or after ``close()``.
+    /// position and is stamped with the moment at which it was noticed. May wait for the disk. Throws when the disk
+    /// cannot be read, or after ``close()``.
     ///
     /// - Parameter limit: calls at most.
-    public func read(after seq: UInt64, limit: Int, _ body: (UInt64, Event) -> Void) throws(StoreError) {
-        let found = try outbox.withLock { outbox throws(StoreError) in
-            guard let outbox else { throw StoreError(.closed, "the outbox is closed") }
-            return try outbox.read(after: seq, limit: limit)
+    public func read(
+        after position: UInt64, limit: Int, _ body: (StreamSegment, UInt64, Event) -> Void
+    ) throws(StoreError) {
+        let reading: Outbox.Reading?
+        do throws(StoreError) {
+            reading = try shelves.withLock { shelves throws(StoreError) in
+                guard let shelves else { throw StoreError(.closed, "the outbox is closed") }
+                if let main = shelves.main, position < main.last { return try main.read(after: position, limit: limit) }
+                guard let overflow = shelves.overflow, position >= overflow.beginning else { return nil }
+                return try overflow.read(after: position, limit: limit)
+            }
+        } catch {
+            if error.cause == .damaged {
+                state.withLock { $0.isDamaged = true }
+                signal.signal()
+            }
+            throw error
         }
-        if found.damaged > 0 {
-            state.withLock { $0.counters.damaged += UInt64(found.damaged) }
+        guard let reading else { return }
+        if reading.damaged > 0 {
+            state.withLock { $0.counters.damaged += UInt64(reading.damaged) }
             log(.error, "the outbox holds damaged records: sinks get a gap event for them; check the disk")
         }
-        for entry in found.entries { body(entry.sequence, entry.event) }
+        for entry in reading.entries { body(reading.place, entry.sequence, entry.event) }
     }
 
     /// Moves a sink's cursor forward, never back. It rides along with the next commit, which comes within a second;
     /// after a crash before that, what it covered is sent again.
     public func acknowledge(sink: String, through seq: UInt64) {
-        let end = lastSequence
+        let end = lastPosition
         state.withLock { state in
             guard let cursor = state.sinks[sink]?.cursor, min(seq, end) > cursor else { return }
             state.sinks[sink]?.cursor = min(seq, end)
@@ -233,13 +294,20 @@ public final class Store: Sendable {
 
     /// What was kept by an earlier run and is whole; nothing after the database was set aside. May wait for the disk.
     public func remembered() -> [(key: [UInt8], value: [UInt8])] {
-        outbox.withLock { outbox in outbox.flatMap { try? $0.remembered() } ?? [] }
+        shelves.withLock { shelves in shelves?.main.flatMap { try? $0.remembered() } ?? [] }
     }
 
     // MARK: Health
 
-    /// The highest committed sequence number; 0 for none.
-    public var lastSequence: UInt64 { committedLast.load(ordering: .acquiring) }
+    /// The stream to which the next transition belongs: 32 hexadecimal digits, random, made with each new database and
+    /// each time that the disk cannot be written.
+    public var stream: String { state.withLock { $0.stream } }
+
+    /// Why transitions are kept in memory only; nil when the disk takes them.
+    public var trouble: String? { state.withLock { $0.trouble } }
+
+    /// The highest committed position; 0 for none.
+    public var lastPosition: UInt64 { committedLast.load(ordering: .acquiring) }
 
     /// What the store did since it was opened.
     public var counters: StoreCounters { state.withLock { $0.counters } }
@@ -255,6 +323,6 @@ public final class Store: Sendable {
         signal.signal()
         guard let writer = thread.withLock({ $0.take() }) else { return }
         writer.join()
-        outbox.withLock { $0 = nil }
+        shelves.withLock { $0 = nil }
     }
 }

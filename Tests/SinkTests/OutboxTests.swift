@@ -3,6 +3,7 @@
 import BeaconModel
 import SinkKit
 import SinkRuntime
+import Store
 import Synchronization
 import Testing
 
@@ -98,6 +99,32 @@ import Testing
         #expect(script.written.map(\.sequence) == [1, 2, 4, 5])
         #expect(worker.counters.transitions.dropped == 1)
         #expect(worker.counters.transitions.isBalanced)
+    }
+
+    @Test("a stream that follows another: each batch has one, and numbers begin at 1 again")
+    func twoStreams() throws {
+        let outbox = FakeOutbox()
+        for minor in 1...200 { outbox.append(Samples.event(.enter, minor)) }
+        let second = String(repeating: "ab", count: 16)
+        outbox.begin(stream: second, boot: "b007")
+        for minor in 201...300 { outbox.append(Samples.event(.exit, minor)) }
+        let script = Script(
+            "two streams",
+            onWrite: { deliveries in
+                deliveries.contains { $0.sequence == 150 && !$0.isReplayed }
+                    ? SinkError(.disconnected(accepted: 3), "write", "reset") : nil
+            })
+        let worker = try SinkWorker.scripted(BrokerTraits.self, script, source: outbox)
+        try worker.start()
+        #expect(eventually { outbox.cursor(of: "two streams") == 300 })
+        #expect(worker.stopAndJoin())
+        let record = script.record
+        #expect(record.written.map(\.sequence) == Array(1...200) + Array(1...100))
+        #expect(record.streams.prefix(200).allSatisfy { $0 == "00112233445566778899aabbccddeeff" })
+        #expect(record.streams.dropFirst(200).allSatisfy { $0 == second })
+        #expect(record.written.prefix(200).allSatisfy { $0.boot == .none })
+        #expect(record.written.dropFirst(200).allSatisfy { $0.boot != .none })
+        #expect(worker.counters.transitions.isBalanced && worker.counters.transitions.written == 300)
     }
 
     @Test func whatADeadDestinationMissesShowsAsQueued() throws {

@@ -6,6 +6,7 @@ import Glibc
 import LinuxIO
 import SinkKit
 import SinkRuntime
+import Store
 import Synchronization
 
 /// What a ``ScriptedSink`` does and what was done to it.
@@ -14,6 +15,8 @@ final class Script: Sendable {
         var calls: [String] = []
         /// What the destination has, in order.
         var written: [Delivery] = []
+        /// The stream of each of them.
+        var streams: [String] = []
         var rejected: [Delivery] = []
     }
 
@@ -52,8 +55,12 @@ final class Script: Sendable {
         }
     }
 
-    func take(_ deliveries: [Delivery], _ error: SinkError?) {
+    func take(_ deliveries: [Delivery], _ error: SinkError?, stream: String) {
         state.withLock { state in
+            defer {
+                let more = state.record.written.count - state.record.streams.count
+                state.record.streams += Array(repeating: stream, count: more)
+            }
             state.record.calls.append("write \(deliveries.count)")
             switch error?.disposition {
             case nil: state.record.written += deliveries
@@ -121,7 +128,7 @@ struct ScriptedSink<Traits: SinkTraits>: ~Copyable, Sink {
 
     mutating func write(_ batch: borrowing EventBatch) throws(SinkError) {
         let error = script.onWrite(batch.deliveries)
-        script.take(batch.deliveries, error)
+        script.take(batch.deliveries, error, stream: batch.stream)
         if let error { throw error }
     }
 
@@ -174,14 +181,27 @@ final class FakeOutbox: TransitionSource {
         var events: [Event] = []
         var cursors: [String: UInt64] = [:]
         var wakes: [@Sendable () -> Void] = []
-        /// Sequence numbers that are damaged and not handed over.
+        /// Positions that are damaged and not handed over.
         var missing: Set<UInt64> = []
+        /// From these positions on, in order.
+        var segments = [
+            (first: UInt64(1), place: StreamSegment(stream: "00112233445566778899aabbccddeeff", base: 0, boot: ""))
+        ]
     }
 
-    let stream = "00112233445566778899aabbccddeeff"
+    var counters: StoreCounters { StoreCounters() }
+
+    /// What comes next belongs to another stream.
+    func begin(stream: String, boot: String) {
+        state.withLock { state in
+            let last = UInt64(state.events.count)
+            state.segments.append((last + 1, StreamSegment(stream: stream, base: last, boot: boot)))
+        }
+    }
+
     private let state = Mutex(State())
 
-    var lastSequence: UInt64 { state.withLock { UInt64($0.events.count) } }
+    var lastPosition: UInt64 { state.withLock { UInt64($0.events.count) } }
 
     func append(_ event: Event) {
         let wakes = state.withLock { state in
@@ -197,14 +217,17 @@ final class FakeOutbox: TransitionSource {
 
     func cursor(of sink: String) -> UInt64 { state.withLock { $0.cursors[sink] ?? 0 } }
 
-    func read(after sequence: UInt64, limit: Int, _ body: (UInt64, Event) -> Void) throws {
-        let (events, missing) = state.withLock { ($0.events, $0.missing) }
-        let rows = events.indices.dropFirst(Int(sequence)).filter { !missing.contains(UInt64($0 + 1)) }
-        for row in rows.prefix(limit) { body(UInt64(row + 1), events[row]) }
+    func read(after position: UInt64, limit: Int, _ body: (StreamSegment, UInt64, Event) -> Void) throws {
+        let (events, missing, segments) = state.withLock { ($0.events, $0.missing, $0.segments) }
+        let index = segments.lastIndex { $0.first <= position + 1 } ?? 0
+        let end = index + 1 < segments.count ? Int(segments[index + 1].first) - 1 : events.count
+        let rows = events.indices.dropFirst(Int(position)).prefix { $0 < end }
+            .filter { !missing.contains(UInt64($0 + 1)) }
+        for row in rows.prefix(limit) { body(segments[index].place, UInt64(row + 1), events[row]) }
     }
 
-    func acknowledge(sink: String, through sequence: UInt64) {
-        state.withLock { $0.cursors[sink] = max(sequence, $0.cursors[sink] ?? 0) }
+    func acknowledge(sink: String, through position: UInt64) {
+        state.withLock { $0.cursors[sink] = max(position, $0.cursors[sink] ?? 0) }
     }
 }
 

@@ -123,6 +123,7 @@ import Testing
             let database = try Database(path: folder.database)
             try database.execute("DROP TABLE machine")
             try database.execute("DROP TABLE remembered")
+            try database.execute("DROP TABLE segment")
             try database.execute("PRAGMA user_version = 1")
         }
         store = try open(machine: "one")

@@ -61,15 +61,39 @@ enum Found: Equatable, CustomStringConvertible {
 }
 
 extension Store {
-    func found(after sequence: UInt64 = 0, limit: Int = .max) throws -> [Found] {
+    /// Across segments.
+    func found(after position: UInt64 = 0, limit: Int = .max) throws -> [Found] {
         var found: [Found] = []
-        try read(after: sequence, limit: limit) { sequence, event in
-            found.append(
-                event.kind == .gap
-                    ? .gap(sequence, first: event.gap.first, last: event.gap.last)
-                    : .event(sequence, number: event.insideCount))
+        var position = position
+        while found.count < limit {
+            let before = position
+            try read(after: position, limit: limit - found.count) { _, place, event in
+                position = place
+                found.append(
+                    event.kind == .gap
+                        ? .gap(place, first: event.gap.first, last: event.gap.last)
+                        : .event(place, number: event.insideCount))
+            }
+            if position == before { break }
         }
         return found
+    }
+
+    /// The key of each transition behind a position, in order: the stream, and its number there; of a gap the numbers
+    /// that it names.
+    func keys(after position: UInt64 = 0) throws -> [String] {
+        var keys: [String] = []
+        var position = position
+        while position < lastPosition {
+            let before = position
+            try read(after: position, limit: .max) { place, found, event in
+                let number = event.kind == .gap ? "gap \(event.gap.first)...\(event.gap.last)" : "\(found - place.base)"
+                keys.append("\(place.stream) \(number)")
+                position = found
+            }
+            if position == before { break }
+        }
+        return keys
     }
 
     /// Waits until the disk has everything that was appended.

@@ -36,7 +36,7 @@ import Testing
             // The store holds what it calls, which must not hold the store.
             store.register(sink: "a") { [unowned store] in
                 // What the sink is woken for is there to be read.
-                woken.store(store.lastSequence, ordering: .releasing)
+                woken.store(store.lastPosition, ordering: .releasing)
             }
             for number in 1...50 { store.append(World.event(UInt64(number))) }
             #expect(try store.found() == [], "nothing is seen before it is committed")
@@ -46,13 +46,13 @@ import Testing
             #expect(try store.found(after: 50) == [])
             #expect(try store.found(after: .max) == [])
             #expect(try store.found(limit: 0) == [])
-            #expect(store.lastSequence == 50)
+            #expect(store.lastPosition == 50)
             #expect(store.cursor(of: "a") == 0)
             let counters = store.counters
             #expect(counters.appended == 50 && counters.committed == 50 && counters.pending == 0)
             #expect(counters.bytes == 50 * 49)
             #expect((1...3).contains(counters.commits))
-            try store.read(after: 0, limit: 1) { _, event in
+            try store.read(after: 0, limit: 1) { _, _, event in
                 #expect(event.time == .zero && event.wallTime == World.event(1).wallTime)
             }
         }
@@ -79,7 +79,7 @@ import Testing
         }
         try await withStore { store in
             #expect(store.stream == stream)
-            #expect(store.lastSequence == 11)
+            #expect(store.lastPosition == 11)
             #expect(store.cursor(of: "a") == 4)
             #expect(try store.found(after: 4) == events(5...11))
             store.register(sink: "a") {}
@@ -92,7 +92,7 @@ import Testing
     @Test func numbersAreNeverUsedAgain() async throws {
         for round in UInt64(0)..<3 {
             try await withStore { store in
-                #expect(store.lastSequence == round * 2)
+                #expect(store.lastPosition == round * 2)
                 store.register(sink: "a") {}
                 store.append(World.event(round * 2 + 1))
                 store.append(World.event(round * 2 + 2))
@@ -197,10 +197,10 @@ import Testing
             store.register(sink: "a") {}
             for number in 1...5 { store.append(World.event(UInt64(number))) }
             try await store.waitUntilCommitted()
-            return store.lastSequence
+            return store.lastPosition
         }
         try await withStore { store in
-            #expect(store.lastSequence == last)
+            #expect(store.lastPosition == last)
             guard case .gap(5, _, last: 5) = try store.found().last else {
                 Issue.record("the stream ends with \(try store.found())")
                 return
@@ -232,7 +232,7 @@ import Testing
             let start = Clock.now
             for number in 1...1500 {
                 store.append(World.event(UInt64(number)))
-                if number.isMultiple(of: 10) { store.acknowledge(sink: "a", through: store.lastSequence) }
+                if number.isMultiple(of: 10) { store.acknowledge(sink: "a", through: store.lastPosition) }
                 try await Task.sleep(for: .milliseconds(1))
             }
             try await store.waitUntilCommitted()
@@ -249,11 +249,11 @@ import Testing
         try await withStore { store in
             store.register(sink: "a") {}
             // The writer holds this lock while it commits; a call that wanted it would never return.
-            store.outbox.withLock { _ in
+            store.shelves.withLock { _ in
                 store.append(World.event(1))
                 store.register(sink: "b") {}
                 store.acknowledge(sink: "a", through: 0)
-                #expect(store.cursor(of: "a") == 0 && store.lastSequence == 0)
+                #expect(store.cursor(of: "a") == 0 && store.lastPosition == 0)
                 #expect(store.counters.pending == 1)
                 #expect(store.heartbeat > .zero)
             }
@@ -267,7 +267,7 @@ import Testing
             store.register(sink: "a") {}
             for round in 1...4 {
                 for number in 1...20 { store.append(World.event(UInt64(number))) }
-                try await eventually("round \(round)") { store.lastSequence == round * 20 }
+                try await eventually("round \(round)") { store.lastPosition == round * 20 }
                 #expect(store.state.withLock { $0.queue.capacity } >= 4096)
             }
         }
@@ -288,7 +288,7 @@ import Testing
         for number in 1...5 { store.append(World.event(UInt64(number))) }
         store.close()
         store.close()
-        #expect(store.lastSequence == 5)
+        #expect(store.lastPosition == 5)
         store.append(World.event(6))
         store.acknowledge(sink: "a", through: 3)
         let error = #expect(throws: StoreError.self) { try store.found() }
@@ -304,7 +304,7 @@ import Testing
             for number in 1...50 {
                 store.append(World.event(UInt64(number)))
                 #expect(store.flush(until: Clock.now + .seconds(10)))
-                #expect(store.lastSequence == UInt64(number))
+                #expect(store.lastPosition == UInt64(number))
             }
             #expect(try store.found() == events(1...50))
             #expect(store.flush(until: Clock.now), "there is nothing to wait for")

@@ -68,7 +68,7 @@ struct HealthDocument {
     mutating func acknowledge(_ stream: String, through sequence: UInt64) { acknowledged = (stream, sequence) }
 
     /// The document, which counts as told.
-    mutating func tell(into writer: inout JSONWriter) {
+    mutating func tell(_ counters: SinkHostCounters?, into writer: inout JSONWriter) {
         isChanged = false
         writer.beginObject()
         writer.key("healthy")
@@ -110,14 +110,44 @@ struct HealthDocument {
             writer.integer(count)
         }
         writer.endObject()
-        if acknowledged.sequence > 0 {
-            writer.key("outbox")
+        if let counters {
+            writer.key("queue")
             writer.beginObject()
+            for (key, count) in [
+                ("queued", counters.queued), ("conflated", counters.conflated), ("dropped", counters.dropped),
+            ] {
+                writer.key(key)
+                writer.integer(count)
+            }
+            writer.endObject()
+        }
+        write(counters?.outbox, &writer)
+        writer.endObject()
+    }
+
+    private func write(_ outbox: SinkHostCounters.Outbox?, _ writer: inout JSONWriter) {
+        guard acknowledged.sequence > 0 || outbox != nil else { return }
+        writer.key("outbox")
+        writer.beginObject()
+        if acknowledged.sequence > 0 {
             writer.key("stream")
             writer.string(acknowledged.stream)
             writer.key("acknowledged")
             writer.integer(acknowledged.sequence)
-            writer.endObject()
+        }
+        if let outbox {
+            writer.key("waiting")
+            writer.integer(outbox.waiting)
+            if let oldest = outbox.oldest {
+                writer.key("oldest")
+                writer.time(oldest)
+            }
+            for (key, count) in [
+                ("in_memory", outbox.inMemory), ("commits", outbox.commits), ("written", outbox.written),
+            ] {
+                writer.key(key)
+                writer.integer(count)
+            }
         }
         writer.endObject()
     }

@@ -92,7 +92,7 @@ extension MQTTSink {
     mutating func publishHealth(_ connection: MQTTConnection) throws(MQTTFailure) {
         nextHealth = context.now() + limits.healthInterval
         writer.reset()
-        health.tell(into: &writer)
+        health.tell(context.counters?(), into: &writer)
         _ = try connection.publish(topics.healthTopic, writer.bytes, .atLeastOnce, retain: true, properties)
     }
 
