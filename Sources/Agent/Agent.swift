@@ -194,8 +194,8 @@ public final class Agent {
     }
 
     private func keepPresence() {
-        guard remembersPresence else { return }
-        memory.keep(road, at: now) { timeline.wallTime(of: $0) }
+        if remembersPresence { memory.keep(road, at: now) { timeline.wallTime(of: $0) } }
+        store.endTurn()
     }
 
     // MARK: Regions
@@ -415,6 +415,7 @@ public final class Agent {
         for source in sources { source.stop() }
         tellRegionsAtOnce()
         if remembersPresence { memory.keepAll(road, at: now) { timeline.wallTime(of: $0) } }
+        store.endTurn()
         // What happened last should still reach the sinks that read the outbox.
         store.flush(until: Clock.now + Self.flushTime)
         sinks.stop(within: Self.drainTime)

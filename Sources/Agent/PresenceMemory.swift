@@ -6,8 +6,8 @@ import Store
 
 /// Presence of configured beacons that survives a restart, kept by the store.
 ///
-/// What a transition changed is kept with the transition, in the same commit if the disk takes its time; what was learned
-/// meanwhile is kept every ten minutes and at the end, because cards wear out.
+/// What a transition changed is kept with the transition, in the same commit; what was learned meanwhile is kept every ten
+/// minutes and at the end, because cards wear out.
 struct PresenceMemory {
     private static let refreshInterval = TimeInterval.seconds(600)
 

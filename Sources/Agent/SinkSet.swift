@@ -69,10 +69,11 @@ final class SinkSet {
     /// Hands an event to every sink that wants it; never waits.
     func offer(_ event: Event) {
         // A stranger is worth no record: a flood of made-up beacons must not reach the disk.
+        var position: UInt64 = 0
         if keepsTransitions, event.isTransition, event.identity == nil || event.isConfigured {
-            context.store?.append(event)
+            position = context.store?.append(event, opensTurn: true) ?? 0
         }
-        for member in members { member.worker.offer(event) }
+        for member in members { member.worker.offer(event, at: position) }
     }
 
     /// Makes a state known that no transition led to.

@@ -53,8 +53,9 @@ struct IdentityIndex: Sendable {
         count -= 1
         var slot = next(hole)
         while slots[slot] >= 0 {
-            let way = slot &- home(of: table(slots[slot])) & (slots.count - 1)
-            if way >= slot &- hole & (slots.count - 1) {
+            // It may move as far as to where the search for it begins.
+            let way = (slot &- home(of: table(slots[slot]))) & (slots.count - 1)
+            if way >= (slot &- hole) & (slots.count - 1) {
                 slots[hole] = slots[slot]
                 hole = slot
             }
@@ -69,7 +70,7 @@ struct IdentityIndex: Sendable {
         return slot
     }
 
-    private func next(_ slot: Int) -> Int { slot &+ 1 & (slots.count - 1) }
+    private func next(_ slot: Int) -> Int { (slot &+ 1) & (slots.count - 1) }
 
     /// Where the search for an identity begins. Both halves of a product of 64 by 64 bits, folded, mix as well as a
     /// hash table needs it and take a few cycles.

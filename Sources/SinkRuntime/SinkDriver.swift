@@ -179,7 +179,9 @@ final class SinkDriver {
         }
         lingerEnd = nil
         fillBatch()
-        return batch.isEmpty ? now + Self.storePause : nil
+        guard batch.isEmpty else { return nil }
+        // States wait for a commit, which is some tenths of a second away; what comes meanwhile should not wait for it.
+        return now + (inbox.withQueue { $0.hasStates } ? Self.linger : Self.storePause)
     }
 
     private func urgency() -> SinkQueue.Urgency {
@@ -190,7 +192,8 @@ final class SinkDriver {
 
     /// States first, so that a reader knows what is before what has been; then transitions, then sightings.
     private func fillBatch() {
-        inbox.withQueue { $0.takeStates(into: &batch) }
+        let committed = source?.lastPosition ?? .max
+        inbox.withQueue { $0.takeStates(into: &batch, committed: committed) }
         let again = min(held.count, batch.capacity - batch.count)
         for delivery in held.prefix(again) { batch.append(delivery) }
         held.removeFirst(again)

@@ -71,6 +71,8 @@ struct SinkQueue {
     /// Transitions and sightings that wait.
     var count: Int { transitions.count + sightings.count }
 
+    var hasStates: Bool { states.waitingCount > 0 }
+
     var urgency: Urgency {
         if states.waitingCount > 0 || !transitions.isEmpty || sightings.count >= batchSize { return .now }
         return sightings.isEmpty ? .nothing : .sightings
@@ -106,10 +108,11 @@ struct SinkQueue {
     }
 
     /// - Precondition: the event leads to a state.
-    mutating func offerState(_ event: borrowing Event) {
+    /// - Parameter position: where its transition is in the outbox; 0 when it is in none.
+    mutating func offerState(_ event: borrowing Event, at position: UInt64 = 0) {
         counters.states.offered += 1
         guard !hasEnded else { return counters.states.dropped += 1 }
-        switch states.update(event) {
+        switch states.update(event, at: position) {
         case .queued: counters.states.queued += 1
         case .replaced: counters.states.conflated += 1
         case .refused: counters.states.dropped += 1
@@ -118,9 +121,9 @@ struct SinkQueue {
 
     // MARK: Out
 
-    /// Moves waiting states into the batch until it is full.
-    mutating func takeStates(into batch: inout EventBatch) {
-        while !batch.isFull, let event = states.removeFirst() {
+    /// Moves waiting states into the batch until it is full, up to the first whose transition is not committed.
+    mutating func takeStates(into batch: inout EventBatch, committed: UInt64 = .max) {
+        while !batch.isFull, let event = states.removeFirst(committed: committed) {
             batch.append(Delivery(role: .states, event: event))
             counters.states.queued -= 1
             counters.states.inFlight += 1

@@ -120,14 +120,19 @@ public final class SinkWorker: Sendable {
     ///
     /// The sink gets it in each role that it asked for: unconfigured beacons only when it shows them, transitions of a
     /// durable sink not from here but from the outbox.
-    public func offer(_ event: borrowing Event) {
+    ///
+    /// - Parameter position: where the transition is in the outbox; 0 when it is in none. Its state is not told before it
+    ///   is committed.
+    public func offer(_ event: borrowing Event, at position: UInt64 = 0) {
         let event = copy event
         inbox.offer { queue in
             guard event.isTransition else {
                 if roles.contains(.sightings), shows(event) { queue.offerSighting(event) }
                 return
             }
-            if roles.contains(.states), StateTable.holds(event) { queue.offerState(event) }
+            if roles.contains(.states), StateTable.holds(event) {
+                queue.offerState(event, at: source == nil ? 0 : position)
+            }
             if roles.contains(.transitions), source == nil, shows(event) { queue.offerTransition(event) }
         }
     }

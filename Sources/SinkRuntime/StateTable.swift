@@ -37,6 +37,8 @@ struct StateTable {
     private struct Slot {
         var key: Key
         var event: Event
+        /// Where its transition is in the outbox; 0 for a state that none led to.
+        var position: UInt64
         var isWaiting: Bool
     }
 
@@ -61,17 +63,19 @@ struct StateTable {
 
     /// Takes the newest transition of a beacon or region.
     ///
+    /// - Parameter position: where it is in the outbox; 0 when it is in none.
     /// - Precondition: ``holds(_:)``.
-    mutating func update(_ event: borrowing Event) -> Update {
+    mutating func update(_ event: borrowing Event, at position: UInt64 = 0) -> Update {
         guard let key = Key(event) else { return .refused }
         if let place = places[key] {
             slots[place].event = copy event
+            slots[place].position = position
             if slots[place].isWaiting { return .replaced }
             wait(place)
             return .queued
         }
         guard let place = roomForOneMore() else { return .refused }
-        let slot = Slot(key: key, event: copy event, isWaiting: false)
+        let slot = Slot(key: key, event: copy event, position: position, isWaiting: false)
         if place == slots.count {
             slots.append(slot)
         } else {
@@ -83,9 +87,12 @@ struct StateTable {
         return .queued
     }
 
-    /// The longest waiting one, which waits no more.
-    mutating func removeFirst() -> Event? {
-        guard !waiting.isEmpty else { return nil }
+    /// The longest waiting one, which waits no more; nil when there is none, or its transition is not committed yet: the
+    /// next run of a program that ends now would know nothing of it, and go back to the state before.
+    ///
+    /// - Parameter committed: the last position that is.
+    mutating func removeFirst(committed: UInt64 = .max) -> Event? {
+        guard !waiting.isEmpty, slots[waiting[waiting.first]].position <= committed else { return nil }
         let place = waiting.removeFirst()
         slots[place].isWaiting = false
         return slots[place].event

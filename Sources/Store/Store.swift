@@ -65,6 +65,10 @@ public final class Store: Sendable {
         var remembered: [[UInt8]: [UInt8]?] = [:]
         var forgotten: [String] = []
         var isClosing = false
+        /// The caller is about to append or remember more that belongs to what it appended.
+        var isTurnOpen = false
+        /// The writer sleeps and does not know of the turn.
+        var wakesAtTurnEnd = false
         /// Commit without gathering: somebody waits.
         var isFlushing = false
     }
@@ -178,19 +182,36 @@ public final class Store: Sendable {
 
     /// Hands over a transition that is stamped with its wall time. Never waits for the disk; when the queue is full
     /// the transition is dropped, and its sequence number becomes part of a gap.
-    public func append(_ event: Event) {
-        let wasEmpty = state.withLock { state in
+    ///
+    /// - Parameter opensTurn: what is appended and remembered from here to ``endTurn()`` is committed together.
+    /// - Returns: its position.
+    @discardableResult
+    public func append(_ event: Event, opensTurn: Bool = false) -> UInt64 {
+        let (position, wakes) = state.withLock { state in
             state.last += 1
             state.counters.appended += 1
+            state.isTurnOpen = state.isTurnOpen || opensTurn
             guard state.queue.count < limits.queue else {
                 state.counters.dropped += 1
-                return false
+                return (state.last, false)
             }
             state.queue.append(Outbox.Entry(sequence: state.last, event: event))
             state.counters.pending += 1
-            return state.queue.count == 1
+            let wasEmpty = state.queue.count == 1
+            if opensTurn { state.wakesAtTurnEnd = state.wakesAtTurnEnd || wasEmpty }
+            return (state.last, wasEmpty && !opensTurn)
         }
-        if wasEmpty { signal.signal() }
+        if wakes { signal.signal() }
+        return position
+    }
+
+    /// The end of a turn of the caller, if one was open: now it may be committed.
+    public func endTurn() {
+        let wakes = state.withLock { state in
+            defer { (state.isTurnOpen, state.wakesAtTurnEnd) = (false, false) }
+            return state.wakesAtTurnEnd
+        }
+        if wakes { signal.signal() }
     }
 
     /// Has everything committed that was appended, and waits for it until the deadline, on `CLOCK_MONOTONIC`.
@@ -319,7 +340,7 @@ public final class Store: Sendable {
     /// Commits what is pending, ends the writer and closes the database. What is appended afterwards is
     /// lost; further calls do nothing.
     public func close() {
-        state.withLock { $0.isClosing = true }
+        state.withLock { ($0.isClosing, $0.isTurnOpen) = (true, false) }
         signal.signal()
         guard let writer = thread.withLock({ $0.take() }) else { return }
         writer.join()

@@ -86,7 +86,7 @@ struct Writer {
         guard hasGroup || hasCursors || hasMemory || isDegraded || state.isDamaged else { return nil }
         if let retry { return retry }
         if state.isDamaged { return now }
-        if hasGroup, state.isFlushing { return now }
+        if hasGroup, state.isFlushing, !state.isTurnOpen { return now }
         // With a group or alone, no commit for cursors comes sooner than a second after the one before.
         var due = hasCursors && !isDegraded ? pacer.lastCommit + Self.turn : .distantFuture
         if isDegraded { due = nextProbe }
@@ -96,12 +96,13 @@ struct Writer {
             groupStart = start
             due = min(due, start + pacer.wait(at: start))
         }
-        return due
+        // A turn takes the loop some microseconds.
+        return state.isTurnOpen ? max(due, now + .milliseconds(1)) : due
     }
 
     private mutating func commit() {
         if store.state.withLock({ $0.isDamaged }) { abandon() }
-        collect()
+        guard collect() else { return }
         if !isDegraded, commitToDisk() { return }
         if !change.entries.isEmpty { commitToMemory() }
         if Clock.now >= nextProbe { probe() }
@@ -247,8 +248,10 @@ struct Writer {
     // MARK: Parts
 
     /// Fills in the change. A group that could not be committed stays what it is, and newer transitions wait behind it.
-    private mutating func collect() {
+    /// False in the middle of a turn of the loop, of which nothing is taken.
+    private mutating func collect() -> Bool {
         store.state.withLock { state in
+            guard !state.isTurnOpen else { return false }
             if change.entries.isEmpty {
                 swap(&change.entries, &state.queue)
                 change.last = state.last
@@ -260,6 +263,7 @@ struct Writer {
             change.forgotten = state.forgotten
             // For a sink that comes later nothing is kept: it starts at the end.
             change.acknowledged = state.sinks.values.map(\.cursor).min() ?? change.last
+            return true
         }
     }
 

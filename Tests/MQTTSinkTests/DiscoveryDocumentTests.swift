@@ -77,7 +77,8 @@ import Testing
                     #expect(hasTopic)
                     if component == "device_tracker" {
                         #expect(entity["source_type"] as? String == "bluetooth_le")
-                        #expect((entity["state_topic"] == nil) == (release == "2026.7"))
+                        // The state for itself, and the attribute for the people in a zone.
+                        #expect(entity["state_topic"] != nil && entity["json_attributes_topic"] != nil)
                     }
                 }
             }

@@ -81,6 +81,32 @@ import Testing
         #expect(queue.urgency == .now)
     }
 
+    @Test func aStateIsNotToldBeforeItsTransitionIsCommitted() {
+        var queue = queue(capacity: 8)
+        func take(_ committed: UInt64) -> [Int64] {
+            var batch = EventBatch(capacity: 8)
+            queue.takeStates(into: &batch, committed: committed)
+            return batch.deliveries.map { $0.event.time.nanoseconds }
+        }
+        let times = (1...4).map { Samples.event(.enter, Int($0), time: Int64($0)).time.nanoseconds }
+        queue.offerState(Samples.event(.enter, 1, time: 1), at: 7)
+        queue.offerState(Samples.event(.enter, 2, time: 2), at: 8)
+        #expect(take(6).isEmpty)
+        #expect(take(7) == [times[0]])
+        #expect(queue.hasStates)
+        // What no transition led to waits for its turn only.
+        queue.offerState(Samples.event(.enter, 3, time: 3))
+        #expect(take(8) == [times[1], times[2]])
+        // A newer transition of the same beacon has its own position.
+        queue.offerState(Samples.event(.exit, 1, time: 1), at: 9)
+        queue.offerState(Samples.event(.enter, 1, time: 4), at: 10)
+        #expect(take(9).isEmpty)
+        #expect(take(10) == [times[3]])
+        // It is committed for good.
+        queue.connected()
+        #expect(take(10).count == 3)
+    }
+
     @Test func statesKeepTheNewestAndAllWaitAgainForANewConnection() {
         var queue = queue(capacity: 8)
         queue.offerState(Samples.event(.enter, 1, time: 1))

@@ -29,6 +29,24 @@ import Testing
         return try await body(store)
     }
 
+    @Test func aTurnIsCommittedAsAWhole() async throws {
+        try await withStore { store in
+            #expect(store.append(World.event(1), opensTurn: true) == 1)
+            #expect(store.append(World.event(2), opensTurn: true) == 2)
+            #expect(!store.flush(until: Clock.now + .milliseconds(100)))
+            #expect(store.lastPosition == 0)
+            store.remember(key: [1], value: [2])
+            store.endTurn()
+            #expect(store.flush(until: Clock.now + .seconds(30)))
+            #expect(store.lastPosition == 2)
+            #expect(store.counters.commits == 1)
+            #expect(store.remembered().map(\.value) == [[2]])
+            // Closed in the middle of one, it loses nothing.
+            _ = store.append(World.event(3), opensTurn: true)
+        }
+        try await withStore { store in #expect(store.lastPosition == 3) }
+    }
+
     @Test(arguments: [false, true])
     func whatWasAppendedIsReadInOrder(inMemory: Bool) async throws {
         try await withStore(inMemory: inMemory) { store in
