@@ -29,7 +29,7 @@ QUICK = ("F1", "F2", "F3", "F4", "F6", "F8", "F9", "F10", "F11", "F12", "F19", "
 
 def nothing(*problems):
     """The row of a fault that could not be tried to its end."""
-    return {"problems": list(problems), "notes": [], "known": None, "limits": "", "runs": 0}
+    return {"problems": list(problems), "notes": [], "limits": "", "runs": 0}
 
 
 def run_one(options):
@@ -76,10 +76,10 @@ def run_all(options, names):
                     rows[name] = nothing(f"ended with status {process.returncode}: {output[-1:]}")
                     rows[name]["title"] = FAULTS[name][0]
                 row = rows[name]
-                word = ("FAILED" if row["problems"] else "skipped" if row.get("skipped") else "known" if row["known"]
+                word = ("FAILED" if row["problems"] else "skipped" if row.get("skipped")
                         else "ok")
                 print(f"{word:<7} {name:<4} {row['title']}: {time.monotonic() - start:.0f} s", flush=True)
-                for note in [*filter(None, (row.get("skipped"), row["known"])), *row["problems"], *row["notes"]]:
+                for note in [*filter(None, [row.get("skipped")]), *row["problems"], *row["notes"]]:
                     print(f"             {note}", flush=True)
             time.sleep(0.1)
     finally:
@@ -120,8 +120,7 @@ def main():
     print(f"seed {options.seed}", flush=True)
     started = time.monotonic()
     rows = run_all(options, sorted(names, key=order))
-    # What is known to be wrong does not keep others from working.
-    failed = [name for name in rows if rows[name]["problems"] or rows[name]["known"] and not options.quick]
+    failed = [name for name in rows if rows[name]["problems"]]
     if options.results:
         rows = keep(options.results, rows)
     print(table(rows))

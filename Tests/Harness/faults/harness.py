@@ -345,11 +345,6 @@ class Bench:
         verdict.notes += self.recorder.regressions[:2] + self.recorder.repeated_turns[:2]
 
 
-# What is known to be wrong.
-UNCOMMITTED = " (a state is published before its transition is committed, and a crash in between takes the transition)"
-NOT_TOGETHER = " (what a transition changed in the memory of presence may miss the transition's commit)"
-
-
 class Verdict:
     """A row of the table. `limits` says with what numbers the fault passes."""
 
@@ -363,11 +358,6 @@ class Verdict:
         self.status = None
         self.counts_transitions = True
         self.repeated = 0  # enters of who was there, exits of who was not
-        self.knows = False
-
-    def knows_crashes(self):
-        """What a crash is known to do to states: told as such, and no failure of the quick run."""
-        self.knows = True
 
     def must(self, what, is_so):
         if not is_so:
@@ -383,12 +373,8 @@ class Verdict:
     def row(self):
         self.must(f"{self.lost} lost", self.lost == 0)
         self.must(f"{self.inversions} out of order", self.inversions == 0)
-        contradictions = [text for count, text in (
-            (self.regressions, f"{self.regressions} states older than one read before{self.knows * UNCOMMITTED}"),
-            (self.repeated, f"{self.repeated} enters of who was there or exits of who was not{self.knows * NOT_TOGETHER}"),
-        ) if count]
-        if not self.knows:
-            self.problems += contradictions
+        self.must(f"{self.regressions} states older than one read before", self.regressions == 0)
+        self.must(f"{self.repeated} enters of who was there or exits of who was not", self.repeated == 0)
         self.must(f"{self.duplicates} duplicates, {self.allowed_duplicates} allowed",
                   self.duplicates <= self.allowed_duplicates)
         if self.growth is not None and self.allowed_growth is not None:
@@ -405,7 +391,7 @@ class Verdict:
             "lost": self.lost if counts else None, "duplicates": self.duplicates if counts else None,
             "inversions": self.inversions if counts else None, "regressions": self.regressions if counts else None,
             "recovery": slowest, "growth": self.growth, "limits": self.limits, "problems": self.problems,
-            "notes": self.notes, "known": "; ".join(contradictions) if self.knows else None,
+            "notes": self.notes,
         }
 
 
