@@ -20,7 +20,7 @@ public struct Problem: Sendable, Equatable, CustomStringConvertible {
         self.line = line
         self.column = column
         self.path = path
-        self.text = text
+        self.text = oneLine(text)
     }
 
     public var description: String {
@@ -86,4 +86,19 @@ func quoted(_ text: String) -> String {
     var writer = JSONWriter()
     writer.string(text.unicodeScalars.count > 48 ? String(text.unicodeScalars.prefix(48)) + "…" : text)
     return writer.text
+}
+
+/// The text with what would disturb a terminal, or make a second line of it, as `\u{…}`: the words of a message may hold a
+/// path or a name that a stranger chose.
+private func oneLine(_ text: String) -> String {
+    func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
+        default: true
+        }
+    }
+    guard !text.unicodeScalars.allSatisfy(isHarmless) else { return text }
+    return text.unicodeScalars.reduce(into: "") { line, scalar in
+        line += isHarmless(scalar) ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+    }
 }

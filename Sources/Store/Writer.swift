@@ -206,7 +206,8 @@ struct Writer {
         blindWait = min(TimeInterval(nanoseconds: blindWait.nanoseconds * 2), Self.complaintInterval)
         nextBlindTry = now + blindWait
         guard reopen(path) else { return }
-        collect()
+        // In the middle of a turn what was collected before is enough.
+        _ = collect()
         guard commitToDisk() else { return }
         store.log(
             now >= nextNotice ? .notice : .debug,

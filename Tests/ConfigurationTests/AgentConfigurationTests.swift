@@ -183,6 +183,16 @@ import Testing
         }
     }
 
+    @Test func aMessageIsOneLineWhateverAPathHolds() throws {
+        let error = try #require(throws: ConfigurationError.self) {
+            try TestDeclaration.load(
+                #"{"identity_resolving_keys":[{"alias":"phone","key_file":"/no/such\u007f\u0085\n\u202efile"}]}"#)
+        }
+        #expect(error.problems.count == 1)
+        #expect(error.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
+        #expect(error.description.contains(#"/no/such\u{7f}\u{85}\u{a}\u{202e}file"#))
+    }
+
     @Test func aReadableFileWithKeysIsUnwise() throws {
         let folder = try TemporaryFolder()
         let (path, keyPath) = (folder.path("plugins.json"), folder.path("key"))

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func aFrameIsKeptApartAndItsPlaceUsedAgain() {
+    @Test func aFrameIsKeptApartAndItsPlaceUsedAgain() throws {
         var table = BeaconTable(capacity: 2)
         let clock = ListeningClock()
         let listening = clock.reading(at: .zero)
@@ -61,16 +61,16 @@ import Testing
         let first = table.insert(beacon(1))
         let second = table.insert(beacon(2))
         #expect(text(first) == nil)
-        table.keep(Self.payload(7), of: first)
-        table.keep(Self.payload(8), of: second)
-        table.keep(Self.payload(9), of: first)
+        table.keep(try Self.payload(7), of: first)
+        table.keep(try Self.payload(8), of: second)
+        table.keep(try Self.payload(9), of: first)
         #expect(text(first) == #"{"frame":"octet","octet":9}"#)
         #expect(text(second) == #"{"frame":"octet","octet":8}"#)
         table.remove(first)
         let third = table.insert(beacon(3))
         #expect(third == first)
         #expect(text(third) == nil)
-        table.keep(Self.payload(10), of: third)
+        table.keep(try Self.payload(10), of: third)
         #expect(text(third) == #"{"frame":"octet","octet":10}"#)
         #expect(text(second) == #"{"frame":"octet","octet":8}"#)
     }
@@ -87,9 +87,9 @@ import Testing
         }
     ])
 
-    private static func payload(_ octet: UInt8) -> FramePayload {
+    private static func payload(_ octet: UInt8) throws -> FramePayload {
         let octets: [UInt8] = [octet]
-        // Shorter than the longest by far.
-        return FramePayload(format: FormatID(rawValue: 0), octets.span)!
+        let payload = FramePayload(format: FormatID(rawValue: 0), octets.span)
+        return try #require(payload)
     }
 }
