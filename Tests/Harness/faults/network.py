@@ -39,7 +39,7 @@ def stay_away(options, broker, span, verdict, rate=10):
         verdict.notes.append(
             f"{broker.__name__}: {missed:,} transitions in {span} s without a broker, connected {born - back:.1f} s after"
             f" its return, all read {took or 0:.1f} s later")
-        verdict.must(f"{missed} transitions in {span} s, {0.8 * rate:.0f} a second wanted", missed >= 0.8 * rate * span)
+        verdict.must_measure(f"{missed} transitions in {span} s, {0.8 * rate:.0f} a second wanted", missed >= 0.8 * rate * span)
         verdict.growth = max(verdict.growth or 0, bench.growth())
         verdict.runs += 1
         bench.finish(verdict)
@@ -185,7 +185,7 @@ def hold_up(options, name, begin, stop, span, verdict, broker=Broker, network=No
             verdict.recoveries.append(born - back)
         verdict.must(f"{name}: noticed after {noticed} s, 45 allowed", noticed is not None and noticed <= 45)
         slack = 0.2 if options.quick else 0.02
-        verdict.must(f"{name}: {during:.1f} reports a second, {usual:.1f} before", during >= usual * (1 - slack))
+        verdict.must_measure(f"{name}: {during:.1f} reports a second, {usual:.1f} before", during >= usual * (1 - slack))
         growth = bench.growth()
         verdict.growth = max(verdict.growth or 0, growth)
         verdict.notes.append(
@@ -276,8 +276,8 @@ def slow_broker(options):
         connections = len(bench.recorder.births) - births
         verdict.recovered(bench.drained())
         verdict.allowed_duplicates = WINDOW * (connections + 1)
-        verdict.must(f"the loop answered in {slow * 1000:.0f} ms, {usual * 1000:.0f} before",
-                     slow <= max(0.05, usual * 3, late * 3))
+        verdict.must_measure(f"the loop answered in {slow * 1000:.0f} ms, {usual * 1000:.0f} before",
+                             slow <= max(0.05, usual * 3, late * 3))
         verdict.must("the broker was not slow: nothing stayed behind", behind > 2 * span)
         verdict.notes.append(
             f"{passed} transitions and {came} sightings in {span:.0f} s, {behind} transitions behind at its end;"
@@ -358,7 +358,7 @@ def bad_certificates(options):
             cost = (bench.gateway.processor_time() - used) / (time.monotonic() - start) - usual
             verdict.must(f"{name}: connected all the same", not any(birth > start for birth in bench.recorder.births))
             # The processor's time is counted in hundredths of a second.
-            verdict.must(f"{name}: {cost:.2%} of a core more than before", cost <= 0.01 + 0.02 / span)
+            verdict.must_measure(f"{name}: {cost:.2%} of a core more than before", cost <= 0.01 + 0.02 / span)
             bench.kill_broker()
             bench.broker.show("good")
             back = time.monotonic()

@@ -203,7 +203,7 @@ def descriptors(options):
         back = time.monotonic()
         born = await_birth(bench, back, 90)
         verdict.recovered(born and born - back)
-        verdict.must(f"{cost:.1%} of a core more than before", cost <= 0.05)
+        verdict.must_measure(f"{cost:.1%} of a core more than before", cost <= 0.05)
         verdict.notes.append(f"CPU {usual:.1%} of a core before, {cost:+.1%} during it")
         bench.expect(lambda: gateway.ask("health")[-1]["ok"], 10, "the control socket answers")
         verdict.growth = bench.growth()
