@@ -56,7 +56,7 @@ class HomeAssistant:
         with open(os.path.join(self.folder, "configuration.yaml"), "w", encoding="utf-8") as file:
             file.write(
                 f"http:\n  server_host: 127.0.0.1\n  server_port: {self.port}\n"
-                "homeassistant:\n  name: Home\n  latitude: 52.0\n  longitude: 5.0\n  elevation: 0\n  radius: 100\n"
+                "homeassistant:\n  name: Home\n  latitude: 52.0\n  longitude: 5.0\n  elevation: 0\n"
                 "  unit_system: metric\n  time_zone: Europe/Amsterdam\n  country: NL\n  currency: EUR\n"
                 "frontend:\nconfig:\nhistory:\nlogbook:\nperson:\nsystem_log:\nlogger:\n  default: info\n" + text
             )
@@ -118,7 +118,8 @@ class HomeAssistant:
         status, self.tokens = request(self.port, "POST", "/auth/token", form, form=True)
         assert status == 200, self.tokens
         self.token = self.tokens["access_token"]
-        self.post("/api/onboarding/core_config", {})
+        # Older ones also begin integrations here whose packages nobody needs for this, and fail after the rest is done.
+        request(self.port, "POST", "/api/onboarding/core_config", {}, self.token)
         self.post("/api/onboarding/analytics", {})
         self.post("/api/onboarding/integration", {"client_id": self.client, "redirect_uri": self.client})
         # The first one holds for half an hour.
