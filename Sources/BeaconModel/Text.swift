@@ -139,8 +139,14 @@ public enum UUIDText {
 
     /// Reads either case, with dashes in their places or with none at all.
     public static func octets(_ text: String) -> [UInt8]? {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 1 || parts.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
-        return Hexadecimal.octets(parts.joined()).flatMap { $0.count == 16 ? $0 : nil }
+        var digits = Array(text.utf8)
+        if digits.count == 36 {
+            let dashes: [4 of Int] = [23, 18, 13, 8]
+            for index in dashes.indices where digits.remove(at: dashes[index]) != UInt8(ascii: "-") { return nil }
+        }
+        guard digits.count == 32 else { return nil }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(16)
+        return Hexadecimal.read(digits.span, into: &octets) ? octets : nil
     }
 }

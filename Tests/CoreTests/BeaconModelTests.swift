@@ -56,7 +56,16 @@ import Testing
         #expect(spelled == values)
     }
 
-    @Test(arguments: ["", "123", "zz", "fda50693-a4e2-4fb1-afcf-c6eb0764782", "fda50693a4e24fb1afcf-c6eb07647825", "٣"])
+    @Test(arguments: ["fda50693-a4e2-4fb1-afcf-c6eb07647825", "FDA50693A4E24FB1AFCFC6EB07647825"])
+    func aUUIDHasItsDashesOrNone(text: String) throws {
+        #expect(Hexadecimal.text(try #require(UUIDText.octets(text))) == "fda50693a4e24fb1afcfc6eb07647825")
+    }
+
+    @Test(arguments: [
+        "", "123", "zz", "fda50693-a4e2-4fb1-afcf-c6eb0764782", "fda50693a4e24fb1afcf-c6eb07647825", "٣",
+        "fda5069-3a4e2-4fb1-afcf-c6eb07647825", "fda50693-a4e2-4fb1-afcf-c6eb0764782g",
+        "----fda50693a4e24fb1afcfc6eb07647825",
+    ])
     func noUUID(text: String) {
         #expect(UUIDText.octets(text) == nil)
     }
