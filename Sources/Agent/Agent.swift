@@ -52,8 +52,11 @@ public final class Agent {
 
     private let log: Log
     let setup: Setup
-    /// The one in force: that of the setup until it was read again.
+    /// The one in force: that of the file with the approved beacons.
     private(set) var configuration: AgentConfiguration
+    /// That of the setup until it was read again.
+    private(set) var fileConfiguration: AgentConfiguration
+    private(set) var approved: ApprovedBeacons
     let gateway: String
     let vocabulary: Vocabulary
     let encoder: EventEncoder
@@ -103,11 +106,16 @@ public final class Agent {
     ) throws(AgentError) {
         self.setup = setup
         self.log = log
-        let configuration = setup.configuration
+        fileConfiguration = setup.configuration
+        for warning in fileConfiguration.warnings { log(.warning, warning) }
+        vocabulary = Vocabulary(formats: fileConfiguration.decoder.catalog, names: names)
+        let directory = Self.stateDirectory(fileConfiguration)
+        approved = ApprovedBeacons(directory: directory, formats: vocabulary.formats)
+        if let trouble = approved.trouble {
+            log(.error, "no beacon is approved until that is mended or removed: \(trouble)")
+        }
+        let configuration = approved.joined(to: fileConfiguration, names)
         self.configuration = configuration
-        let decoder = configuration.decoder
-        for warning in configuration.warnings { log(.warning, warning) }
-        vocabulary = Vocabulary(formats: decoder.catalog, names: names)
         log.level = configuration.logLevel
         do {
             signals = try Signals([
@@ -131,7 +139,7 @@ public final class Agent {
 
         do {
             store = try Store(
-                path: Self.stateDirectory(configuration).map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
+                path: directory.map { "\($0)/outbox.sqlite" }, vocabulary: vocabulary,
                 machine: GatewayIdentity.ofMachineID() ?? "",
                 maximumOctets: configuration.outboxSize, maximumAge: configuration.outboxAge,
                 log: { [log] in log($0, $1) })
@@ -154,7 +162,7 @@ public final class Agent {
         do {
             beginning = Clock.now
             restorePresence()
-            try change(setup.configuration)
+            try change(configuration)
             try control?.start(verbs)
             try startSources()
             end = setup.duration.map { beginning + $0 } ?? .distantFuture
@@ -189,7 +197,9 @@ public final class Agent {
 
     private func restorePresence() {
         guard remembersPresence else { return }
-        memory.restore(&road, at: now, wallTime: Clock.wall)
+        let now = self.now
+        // Of the same moment, so that what was told of before is told of with the same time.
+        memory.restore(&road, at: now, wallTime: timeline.wallTime(of: now))
         changeDemands { demands in road.forEachState(at: now) { demands.follow($0) } }
     }
 
@@ -353,20 +363,14 @@ public final class Agent {
                 log(.error, reason)
                 return .failed(reason)
             }
+            let approved = ApprovedBeacons(
+                directory: Self.stateDirectory(setup.configuration), formats: vocabulary.formats)
+            if let trouble = approved.trouble { throw ApprovedBeacons.Refusal(reason: trouble) }
             for warning in configuration.warnings { log(.warning, warning) }
             log.level = configuration.logLevel
-            road.reconfigure(configuration, at: now) { deliver($0) }
-            try change(configuration)
-            for var event in configuration.droppedStates(of: self.configuration, at: now) {
-                timeline.stamp(&event)
-                sinks.prime(event)
-            }
-            self.configuration = configuration
-            for reader in readers { reader.latency = configuration.scan.latency }
-            changeDemands { demands in
-                demands.reconfigure(configuration)
-                road.forEachState(at: now) { demands.follow($0) }
-            }
+            fileConfiguration = configuration
+            self.approved = approved
+            try adopt(approved.joined(to: configuration, vocabulary.names))
             if configuration.sources != setup.configuration.sources {
                 log(.warning, "the sources have changed; they are opened at the next start")
             }
@@ -379,6 +383,34 @@ public final class Agent {
             let reason = "the configuration was not read again, the old one goes on:\n\(error)"
             log(.error, reason)
             return .failed(reason)
+        }
+    }
+
+    /// Changes what is approved, and keeps that.
+    func changeApproved(
+        _ body: (inout ApprovedBeacons) throws(ApprovedBeacons.Refusal) -> Void
+    ) throws(ApprovedBeacons.Refusal) {
+        let before = approved.beacons
+        try body(&approved)
+        guard approved.beacons != before else { return }
+        do throws(SystemError) { try adopt(approved.joined(to: fileConfiguration, vocabulary.names)) } catch {
+            throw ApprovedBeacons.Refusal(reason: "it is kept, but not in force before the next start: \(error)")
+        }
+    }
+
+    /// Goes on with another configuration.
+    private func adopt(_ configuration: AgentConfiguration) throws(SystemError) {
+        road.reconfigure(configuration, at: now) { deliver($0) }
+        try change(configuration)
+        for var event in configuration.droppedStates(of: self.configuration, at: now) {
+            timeline.stamp(&event)
+            sinks.prime(event)
+        }
+        self.configuration = configuration
+        for reader in readers { reader.latency = configuration.scan.latency }
+        changeDemands { demands in
+            demands.reconfigure(configuration)
+            road.forEachState(at: now) { demands.follow($0) }
         }
     }
 

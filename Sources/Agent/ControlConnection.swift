@@ -93,8 +93,12 @@ public final class ControlConnection {
     }
 
     /// Asks and waits for the whole answer: its lines, the last one without `more`.
-    public func ask(_ verb: String) throws(Failure) -> [(text: [UInt8], node: Node)] {
-        try send(verb)
+    ///
+    /// - Parameter parameters: writes the members behind the verb.
+    public func ask(
+        _ verb: String, _ parameters: (inout JSONWriter) -> Void = { _ in }
+    ) throws(Failure) -> [(text: [UInt8], node: Node)] {
+        try send(verb, parameters)
         var answer: [(text: [UInt8], node: Node)] = []
         let deadline = Clock.now + Self.patience
         while true {

@@ -79,7 +79,7 @@ extension Agent {
                     case .failed(let reason): .failed(reason)
                     }
                 },
-            ] + scanningVerbs)
+            ] + scanningVerbs + approvalVerbs)
     }
 
     // MARK: State
@@ -170,7 +170,8 @@ extension Agent {
         return .lines(found.map(beaconLine) + [{ [unowned self] in writeGateway(&$0) }])
     }
 
-    private func spelled(_ identity: BeaconIdentity?) -> String {
+    /// Its fields with slashes between them, in lower case.
+    func spelled(_ identity: BeaconIdentity?) -> String {
         var fields: [String] = []
         if let identity { vocabulary.formats.forEachField(of: identity) { fields.append($1) } }
         return fields.joined(separator: "/").lowercased()

@@ -113,6 +113,37 @@ public struct FormatCatalog: Sendable {
         }
     }
 
+    /// The name of the format and the fields with slashes between them, as people are shown it: `ibeacon UUID/1/2`.
+    public func text(of identity: BeaconIdentity) -> String {
+        var fields: [String] = []
+        forEachField(of: identity) { fields.append($1) }
+        return "\(self[identity.format]?.name ?? "") \(fields.joined(separator: "/"))"
+    }
+
+    /// Reads what ``text(of:)`` spells, in either case.
+    ///
+    /// - Parameter format: the format where the text names none.
+    /// - Returns: nil when a field is missing or no value of its format.
+    public func identity(_ text: String, format: String = "ibeacon") -> BeaconIdentity? {
+        let words = text.split(separator: " ", maxSplits: 1)
+        if words.count == 2, let id = id(named: words[0].lowercased()) { return identity(words[1], id) }
+        return id(named: format).flatMap { identity(text[...], $0) }
+    }
+
+    private func identity(_ text: Substring, _ id: FormatID) -> BeaconIdentity? {
+        guard let fields = self[id]?.fields, !fields.isEmpty else { return nil }
+        // The last field of a format may have slashes of its own, as a URL has.
+        let values = text.split(separator: "/", maxSplits: fields.count - 1, omittingEmptySubsequences: false)
+        guard values.count == fields.count else { return nil }
+        var octets: [UInt8] = []
+        for (field, value) in zip(fields, values) {
+            guard let value = Self.octets(field, text: String(value)) else { return nil }
+            octets += value
+        }
+        guard octets.count <= BeaconIdentity.capacity else { return nil }
+        return BeaconIdentity(format: id, octets: octets.span)
+    }
+
     /// Writes `format` and the fields of the identity as members of the current object.
     public func write(_ identity: BeaconIdentity, into writer: inout JSONWriter) {
         writer.key("format")

@@ -58,4 +58,20 @@ public struct FileDescriptor: ~Copyable, Sendable {
         }
         return contents
     }
+
+    /// Puts a whole file in the place of another, so that at any moment, also after a loss of power, there is the one or
+    /// the other. `path` with `.new` behind it is used meanwhile.
+    public static func replace(_ path: String, with contents: [UInt8]) throws(SystemError) {
+        let temporary = "\(path).new"
+        do {
+            let file = try open(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode: 0o644)
+            var written = 0
+            while written < contents.count { written += try file.write(contents, from: written) ?? 0 }
+            guard fsync(file.number) == 0 else { throw SystemError("fsync", temporary) }
+        }
+        guard unsafe rename(temporary, path) == 0 else { throw SystemError("rename", temporary) }
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let directory = try open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY)
+        guard fsync(directory.number) == 0 else { throw SystemError("fsync", folder) }
+    }
 }

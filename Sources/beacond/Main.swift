@@ -11,6 +11,7 @@ enum Main {
     static let commands = [
         RunCommand.command, ReplayCommand.command, DecodeCommand.command, CheckCommand.command, SampleCommand.command,
         SchemaCommand.command, SinksCommand.command, ScanCommand.command, StateCommand.command, ReloadCommand.command,
+        ApproveCommand.command, DisapproveCommand.command,
         AdaptersCommand.command, DoctorCommand.command, RecordCommand.command, AdvertiseCommand.command,
         PlanCommand.command, CalibrateCommand.command, ExplainCommand.command,
     ]
