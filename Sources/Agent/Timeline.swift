@@ -4,7 +4,7 @@ import BeaconModel
 import LinuxIO
 
 /// From the clock of decisions to the world's time, for the stamps of events.
-struct Timeline {
+final class Timeline {
     /// Where the world's time comes from.
     enum Origin {
         /// The system clock, as it stands when the stamp is made: a clock that is set while we run moves later stamps
@@ -14,10 +14,22 @@ struct Timeline {
         case capture
     }
 
-    var origin: Origin
+    /// What two readings of two clocks may differ by although nobody set one: stamps are in milliseconds, and one moment
+    /// must not have two of them.
+    private static let tolerance = TimeInterval.milliseconds(1)
+
+    let origin: Origin
+    private var lastOffset = TimeInterval.zero
+
+    init(origin: Origin) { self.origin = origin }
 
     /// From the clock of decisions to the world's time at this moment.
-    private var offset: TimeInterval { origin == .system ? Clock.wallOffset : .zero }
+    private var offset: TimeInterval {
+        guard origin == .system else { return .zero }
+        let offset = Clock.wallOffset
+        if abs(offset.nanoseconds - lastOffset.nanoseconds) >= Self.tolerance.nanoseconds { lastOffset = offset }
+        return lastOffset
+    }
 
     /// The world's time of a moment on the clock of decisions.
     func wallTime(of time: MonotonicTime) -> WallTime {
