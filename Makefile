@@ -136,9 +136,10 @@ bench: release ## How fast it is, beside others; QUICK=1 within two minutes, WRI
 	set -e; for part in $(PARTS); do \
 		$(BENCHMARKS)/$$part.py --beacond $(RELEASE) $(if $(QUICK),--quick) $(if $(WRITE),--write docs/performance.md); done
 
-evaluate: release ## How right presence is: worlds with known truth, and the data in DATA=; QUICK=1, WRITE=1 into docs
+evaluate: release ## How right presence is: worlds with known truth, and the data in DATA=; QUICK=1, DAYS=5, WRITE=1 into docs
 	@.ci/venv evaluate
 	.cache/venv-evaluate/bin/python $(BENCHMARKS)/evaluate/evaluate.py --beacond $(RELEASE) $(if $(QUICK),--quick) \
+		$(if $(filter command line,$(origin DAYS)),--days $(DAYS)) \
 		$(if $(filter command line,$(origin DATA)),--data $(DATA)) $(if $(WRITE),--write docs)
 
 check-captures: release ## Captures against tshark, report by report; DATA=folder

@@ -88,7 +88,7 @@ def evaluate(beacond, streams, settings, cut_count, seed):
                     wrong[name] += 1
                 scores[name].departures += 1
                 if after:
-                    scores[name].exit_delays.append(max(0.0, after[0] - cuts[number]))
+                    scores[name].exit_delays.append(after[0] - cuts[number])
     os.remove(path)
     # Fixed times on the same streams and cuts.
     fixed = measure.FixedTimes(whole.tracks, whole.end)

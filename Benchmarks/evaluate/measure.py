@@ -101,7 +101,7 @@ def score(track, enters, exits, end):
         result.departures += 1
         result.false_exits += max(0, len(after) - 1)
         if len(after):
-            result.exit_delays.append(max(0.0, float(after[-1] - stay.departure)))
+            result.exit_delays.append(float(after[-1] - stay.departure))
         elif len(arrivals) or judged:
             result.missed += 1
         judged += 1
@@ -133,7 +133,7 @@ class FixedTimes:
 
     def delay(self, time):
         """The median exit delay."""
-        return float(np.median(np.maximum(0, time - np.array(self.lags)))) if self.lags else math.nan
+        return float(np.median(time - np.array(self.lags))) if self.lags else math.nan
 
     def time_with_delay(self, delay):
         """The fixed time of this median exit delay."""

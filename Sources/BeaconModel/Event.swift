@@ -73,7 +73,8 @@ public struct Event: Sendable {
     public enum ExitLimit: UInt8, Sendable, CaseIterable {
         /// The beacon's own silences.
         case data = 0
-        /// The shortest exit time that is allowed.
+        /// Something that allows no shorter exit time, though it makes less than a tenth of the false exits that were
+        /// asked for: the shortest time that is allowed, the windows of the radio, or silences of nearly one length.
         case floor = 1
         /// The longest exit time that is allowed.
         case ceiling = 2

@@ -60,7 +60,8 @@ extension PresenceEngine {
             pool.comesBack(
                 after: silence.seconds, exitTime: table.beacons[Int(place)].silences.exitTime.seconds)
         {
-            table.beacons[Int(place)].silences.falseExit(&pool)
+            table.beacons[Int(place)].silences.falseExit(
+                allowed: rules[table.beacons[Int(place)].rule].bounds.rate, &pool)
             learn(
                 evidence: silence, time: sighting.time - table.beacons[Int(place)].lastSeen, isUnbroken: false, place)
             determineExitTime(of: place)

@@ -19,10 +19,14 @@ struct SilenceModel {
     private static let shapeWeight = 20.0
     /// Silences above the threshold of the tail.
     private static let tailCount = 20.0
+    /// As many silences would have been seen, were they as frequent as the tail says: one in twenty such tails shows none.
+    private static let enoughToSee = 3.0
 
     /// The share of silences that are at least as long as the lower edge of each bin.
     private var survival = [25 of Double](repeating: 0)
     private var threshold = 0
+    /// Silences that the tail was fitted to and those below.
+    private var evidence = 0.0
     private var scale = 0.0
     private var shape = SilenceModel.usualShape
     /// The mean silence in seconds.
@@ -54,6 +58,8 @@ struct SilenceModel {
         let tail = Self.sharedTail(of: own, weights, evidence)
         let lengths = SilenceBins.centers
         let centers = lengths.span
+        // Most silences are usual ones, and the middle of their bin may be far off.
+        let usualBin = SilenceBins.index(usualSilence)
         var rest = 0.0
         var above = 0.0
         let needed = min(Self.tailCount, all / 2)
@@ -62,9 +68,10 @@ struct SilenceModel {
             rest += share
             above += evidence[bin]
             survival[bin] = rest
-            mean += share * centers[bin]
+            mean += share * (bin == usualBin ? usualSilence : centers[bin])
             if threshold == 0, above >= needed { threshold = bin }
         }
+        self.evidence = all
         fitTail(evidence, centers)
         var ownAbove = 0.0
         var evidenceAbove = 0.0
@@ -130,28 +137,55 @@ struct SilenceModel {
     }
 
     /// The length in seconds that a share of all silences exceeds.
+    ///
+    /// The tail counts only while too few silences were seen to tell. Where they do, and many have about the same length,
+    /// hardly fewer are longer than somewhat shorter times and none is longer than somewhat longer ones. A time that is
+    /// now one and now the other then is better in both than one between; so the length is at least that at which the
+    /// lower convex hull of the shares comes down to the share.
     func quantile(_ share: Double) -> Double {
-        if share < survival[threshold] {
+        if share < survival[threshold], share * evidence < Self.enoughToSee {
             let edge = SilenceBins.edges[threshold]
             return edge + scale / shape * (Exponential.exp(shape * Exponential.log(survival[threshold] / share)) - 1)
         }
-        var bin = threshold
-        while bin > 0, survival[bin] < share { bin -= 1 }
-        // Between the edges of a bin the logarithm of the share falls evenly with that of the length.
-        let upper = survival[bin]
-        let lower = max(survival[bin + 1], upper * 1e-3)
-        guard upper > lower, upper > share else { return SilenceBins.edges[bin] }
-        let part = min(Exponential.log(upper / share) / Exponential.log(upper / lower), 1)
-        return SilenceBins.edges[bin] * Exponential.exp(part * 0.346_573_590_279_972_6)
+        let (left, right) = hullSegment(share)
+        let (from, to) = (SilenceBins.edges[left], SilenceBins.edges[right])
+        guard right == left + 1, survival[left] > share else { return survival[left] > share ? to : from }
+        return from + (to - from) * (survival[left] - share) / (survival[left] - survival[right])
+    }
+
+    /// The edges between which the lower convex hull of the shares comes down to a share.
+    private func hullSegment(_ share: Double) -> (left: Int, right: Int) {
+        var corners = [25 of Int](repeating: 0)
+        var hull = corners.mutableSpan
+        let (shares, lengths) = (survival, SilenceBins.edges)
+        let (survival, edges) = (shares.span, lengths.span)
+        var last = -1
+        for next in edges.indices {
+            while last > 0 {
+                let (from, middle) = (hull[last - 1], hull[last])
+                let fall = (survival[from] - survival[next]) * (edges[middle] - edges[from])
+                guard (survival[from] - survival[middle]) * (edges[next] - edges[from]) <= fall else { break }
+                last -= 1
+            }
+            last += 1
+            hull[last] = next
+        }
+        var place = 1
+        while place < last, survival[hull[place]] > share { place += 1 }
+        return (hull[place - 1], hull[place])
     }
 
     /// The share of silences that are longer than so many seconds.
     func share(longerThan seconds: Double) -> Double {
         let edge = SilenceBins.edges[threshold]
-        if seconds > edge {
-            let stretch = 1 + shape * (seconds - edge) / scale
-            return survival[threshold] * Exponential.exp(-Exponential.log(stretch) / shape)
-        }
+        guard seconds > edge else { return seenShare(longerThan: seconds) }
+        let stretch = 1 + shape * (seconds - edge) / scale
+        let fitted = survival[threshold] * Exponential.exp(-Exponential.log(stretch) / shape)
+        let visible = Self.enoughToSee / evidence
+        return fitted > visible ? min(fitted, max(seenShare(longerThan: seconds), visible)) : fitted
+    }
+
+    private func seenShare(longerThan seconds: Double) -> Double {
         let bin = SilenceBins.index(seconds)
         let upper = survival[bin]
         let lower = max(survival[bin + 1], upper * 1e-3)

@@ -21,8 +21,8 @@ struct SilencePool: Sendable {
 
     /// The pool forgets half when it has this many: some hours of a crowd.
     private static let capacity: UInt32 = 1 << 20
-    /// What one false exit raises the margin by. The share of a single beacon is larger.
-    private static let step = 0.1
+    /// That of a single beacon is larger.
+    private static let longestStep = 0.1
     private static let margins = 0...2.0
 
     /// Octaves of the shortest silence from 100 ms; those below and beyond belong to the first and the last.
@@ -63,10 +63,16 @@ struct SilencePool: Sendable {
         return silence < 2 * exitTime || silence < soon && returns.soon * 2 >= returns.later
     }
 
-    mutating func falseExit() { margin = min(margin + Self.step, Self.margins.upperBound) }
+    /// - Parameter rate: false exits a second that are allowed.
+    mutating func falseExit(at rate: Double) { margin = min(margin + Self.step(rate), Self.margins.upperBound) }
 
-    /// - Parameter expected: false exits that were allowed meanwhile.
-    mutating func noFalseExit(expected: Double) {
-        margin = max(margin - Self.step * expected, Self.margins.lowerBound)
+    /// - Parameters:
+    ///   - expected: false exits that were allowed meanwhile.
+    ///   - rate: of them, a second.
+    mutating func noFalseExit(expected: Double, at rate: Double) {
+        margin = max(margin - Self.step(rate) * expected, Self.margins.lowerBound)
     }
+
+    /// What one false exit raises the margin by. Where more than one an hour is allowed, those of an hour do together.
+    private static func step(_ rate: Double) -> Double { longestStep / max(rate * 3600, 1) }
 }

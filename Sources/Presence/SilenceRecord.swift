@@ -39,6 +39,8 @@ struct SilenceRecord: Sendable {
     /// False exits a second that the exit time is expected to make.
     private(set) var expectedRate: Float = 0
     private(set) var limit = Event.ExitLimit.prior
+    /// Whether it is the least that is allowed, so that a lower margin would not make it shorter.
+    private var isShortest = false
     private var multipleCount: UInt8 = 0
     /// Silences since the radios took up another schedule, up to 255.
     private var scheduleCount: UInt8 = 0
@@ -49,8 +51,10 @@ struct SilenceRecord: Sendable {
     static let capacity: UInt16 = 16_384
     /// The first silences lead to a new exit time at each fourth, later ones at each 32nd.
     private static let isNew: UInt32 = 64
-    /// What one false exit raises the margin by: the next one is a quarter longer.
-    private static let step: Float = 0.25
+    /// The next exit time after a false exit is at most a quarter longer.
+    private static let longestStep: Float = 0.25
+    /// Seconds in which the false exits that are allowed raise the margin by no more than one step.
+    private static let calmTime: Float = 10_800
     static let margins: ClosedRange<Float> = 0...3
     /// Means go over so many silences.
     private static let meanLength: UInt32 = 256
@@ -125,18 +129,24 @@ struct SilenceRecord: Sendable {
         count(bin)
         pool.add(bin, to: newPool)
         // At the floor nothing would come of a lower margin, but the next false exits.
-        if let rate, limit != .floor {
+        if let rate, !isShortest {
             let allowed = rate * time.seconds
-            margin = max(margin - Self.step * Float(allowed), Self.margins.lowerBound)
-            pool.noFalseExit(expected: allowed)
+            margin = max(margin - Self.step(rate) * Float(allowed), Self.margins.lowerBound)
+            pool.noFalseExit(expected: allowed, at: rate)
         }
         return oldPool != newPool || gapCount % (gapCount <= Self.isNew ? 4 : 32) == 0
     }
 
-    mutating func falseExit(_ pool: inout SilencePool) {
-        margin = min(margin + Self.step, Self.margins.upperBound)
-        pool.falseExit()
+    /// - Parameter rate: false exits a second that are allowed.
+    mutating func falseExit(allowed rate: Double, _ pool: inout SilencePool) {
+        margin = min(margin + Self.step(rate), Self.margins.upperBound)
+        pool.falseExit(at: rate)
     }
+
+    /// What one false exit raises the margin by: by a quarter where at most eight a day are allowed, and by as much as a
+    /// quarter for those of three hours where more are. A time that moves to and fro makes more of them than one that
+    /// stays in the middle.
+    private static func step(_ rate: Double) -> Float { longestStep / max(Float(rate) * calmTime, 1) }
 
     private mutating func count(_ bin: Int) {
         counts[bin] += 1
@@ -198,6 +208,7 @@ struct SilenceRecord: Sendable {
         guard gapCount >= Self.leastCount else {
             exitTime = min(max(Self.beginning, bounds.floor), bounds.ceiling)
             limit = exitTime == bounds.floor ? .floor : exitTime == bounds.ceiling ? .ceiling : .prior
+            isShortest = limit == .floor
             return
         }
         let index = SilencePool.index(usualSilence)
@@ -225,7 +236,10 @@ struct SilenceRecord: Sendable {
             limit = .ceiling
         }
         exitTime = TimeInterval(nanoseconds: Int64(seconds * 1e9))
-        expectedRate = Float(model.share(longerThan: seconds / factor) / (model.mean * stretch))
+        let expected = model.share(longerThan: seconds / factor)
+        expectedRate = Float(expected / (model.mean * stretch))
+        isShortest = limit == .floor
+        if expected < asked / 10, limit != .ceiling { limit = .floor }
     }
 
     /// At most one silence in a hundred is longer than the exit time, however many exits are allowed.

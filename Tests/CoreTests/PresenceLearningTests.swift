@@ -182,6 +182,27 @@ struct PresenceLearningTests {
         #expect(insight.limit == .floor)
     }
 
+    @Test("Where all long silences have one length, the exit time is longer than those, or the floor")
+    func cluster() throws {
+        let seed: UInt64 = 17
+        var random = SeededGenerator(seed: seed)
+        var probe = PresenceProbe(try settings("1/hour"))
+        var beacons = (0..<4).map { Advertiser(interval: 1000, loss: 0, seed: seed + UInt64($0)) }
+        for hour: Int64 in 1...8 {
+            for quarter: Int64 in 1...4 {
+                hear(&beacons, until: (hour - 1) * 3_600_000 + quarter * 900_000 - 60_000, &probe)
+                for index in beacons.indices { beacons[index].time += 29_000 + Int64(random.below(20)) }
+            }
+        }
+        let half: Int64 = 4 * 3_600_000_000_000
+        let late = probe.events(.exit).count { $0.time.nanoseconds > half }
+        #expect(late <= 3, "seed \(seed): \(late) in the last four hours")
+        let found = probe.insight(0)
+        let insight = try #require(found)
+        #expect(insight.exitTime.seconds > 30 && insight.exitTime.seconds < 46, "\(insight.exitTime)")
+        #expect(insight.limit == .floor)
+    }
+
     @Test("A beacon's bound goes before that of its region, and that before the common one")
     func nearest() throws {
         let region = RegionRule(
