@@ -112,6 +112,20 @@ struct PresenceSignalTests {
         #expect(probe.events.last?.signal.filtered == recent.reduce(0, +) / Float(actual))
     }
 
+    /// Of five samples one weighs a fifth, and it is forgotten with the fifth after it.
+    @Test(
+        "One wild sample moves the mean by its share, and not for longer than the filter is",
+        arguments: [-20, -100] as [Int8])
+    func outlier(wild: Int8) {
+        var settings = enteringAtOnce()
+        settings.reportInterval = .zero
+        var probe = PresenceProbe(settings)
+        for index in 0..<11 { probe.hear(1, at: Int64(index) * 1000, rssi: index == 5 ? wild : -60) }
+        let disturbed = Float(-60 * 4 + Int(wild)) / 5
+        let expected = (0..<11).map { (5..<10).contains($0) ? disturbed : -60 }
+        #expect(probe.events.map(\.signal.filtered) == expected)
+    }
+
     @Test("A missing strength is evidence, not a value")
     func missingStrength() {
         var probe = PresenceProbe()
