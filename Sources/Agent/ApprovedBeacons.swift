@@ -8,9 +8,9 @@ import Presence
 
 /// Beacons that somebody approved while the program runs. They are treated as if they stood behind the `beacons` of
 /// `plugins.json`, in whose syntax they are kept, in a file of the state directory.
-struct ApprovedBeacons {
+public struct ApprovedBeacons {
     /// So that nobody who may send commands fills a broker or a Home Assistant.
-    static let capacity = 100
+    public static let capacity = 100
 
     struct Beacon: Equatable {
         var identity: BeaconIdentity

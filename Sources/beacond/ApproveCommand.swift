@@ -18,15 +18,13 @@ enum ApproveCommand {
             BEACON is FORMAT IDENTITY as beacond scan shows it, or its identity alone when it is
             present or an iBeacon. From then on it is as if it stood in the configuration file: it
             has states, and Home Assistant is told of it. The daemon keeps what is approved, at
-            most \(maximumCount) beacons, in approved.json in its state directory.
+            most \(ApprovedBeacons.capacity) beacons, in approved.json in its state directory.
 
             Examples:
               beacond approve --alias keys fda50693-a4e2-4fb1-afcf-c6eb07647825/10/7
               beacond approve "eddystone-uid 8b0ca750095477cb3e77/0123456789ab"
             """,
         run: run)
-
-    private static let maximumCount = 100
 
     private static func run(_ arguments: Arguments) throws(CommandError) -> ExitStatus {
         try ask("approve", arguments) { writer in
