@@ -23,7 +23,7 @@ struct AgentConfigurationKeys: Sendable {
             maximumBytes: 4095, pattern: "^/", expected: "an absolute path",
             check: { $0.utf8.first == UInt8(ascii: "/") }
         ),
-        "The directory of the outbox, which keeps transitions until they are delivered; without it the one of the service manager, else memory."
+        "The directory of the outbox, which keeps transitions until they are delivered, and of approved beacons; without it the one of the service manager, else memory."
     )
     static let outbox = Key<Values>.section(
         "outbox", Section([Outbox.size.declaration, Outbox.age.declaration]),

@@ -25,7 +25,7 @@ public struct ApprovedBeacons {
 
     private(set) var beacons: [Beacon] = []
     /// Why the file could not be read. It is left as it is, and nothing is approved until somebody has mended it.
-    let trouble: String?
+    private(set) var trouble: String?
     /// nil when there is no state directory.
     private let path: String?
     private let formats: FormatCatalog
@@ -36,21 +36,20 @@ public struct ApprovedBeacons {
     init(directory: String?, formats: FormatCatalog) {
         path = directory.map { "\($0)/approved.json" }
         self.formats = formats
-        guard let path else {
-            trouble = nil
-            return
+        guard let path else { return }
+        do throws(AgentConfiguration.LoadError) { beacons = try Self.load(path, formats) } catch {
+            if case .unreadable(let error) = error, error.code == ENOENT { return }
+            trouble = error.description
         }
-        do throws(SystemError) {
-            let text = try FileDescriptor.contents(of: path, limit: ConfigurationReader.maximumBytes)
-            do throws(ConfigurationError) {
-                beacons = try Self.read(text, path, formats)
-                trouble = nil
-            } catch {
-                trouble = error.description
-            }
-        } catch {
-            trouble = error.code == ENOENT ? nil : error.description
+    }
+
+    private static func load(_ path: String, _ formats: FormatCatalog) throws(AgentConfiguration.LoadError) -> [Beacon]
+    {
+        let text: [UInt8]
+        do { text = try FileDescriptor.contents(of: path, limit: ConfigurationReader.maximumBytes) } catch {
+            throw .unreadable(error)
         }
+        do { return try read(text, path, formats) } catch { throw .refused(error) }
     }
 
     private static func read(
@@ -87,11 +86,7 @@ public struct ApprovedBeacons {
     /// The place of the beacon that is meant by an alias or an identity.
     private func place(of text: String) -> Int? {
         beacons.firstIndex { $0.alias == text } ?? beacons.firstIndex { $0.identity == formats.identity(text) }
-            ?? beacons.firstIndex { beacon in
-                // Of another format than the usual one.
-                formats.text(of: beacon.identity).split(separator: " ", maxSplits: 1).last?.lowercased()
-                    == text.lowercased()
-            }
+            ?? beacons.firstIndex { formats.isText(text, of: $0.identity) }
     }
 
     // MARK: Changes
@@ -152,7 +147,7 @@ public struct ApprovedBeacons {
         guard let path else {
             throw Refusal(reason: "there is no \"state_directory\" to keep it in; put it into the configuration file")
         }
-        if let trouble { throw Refusal(reason: "\(path) must be mended or removed first: \(trouble)") }
+        if let trouble { throw Refusal(reason: "mend or remove the file first: \(trouble)") }
         guard changed != beacons else { return }
         var writer = JSONWriter()
         write(changed, into: &writer)

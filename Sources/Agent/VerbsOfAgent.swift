@@ -45,7 +45,7 @@ extension Agent {
         static let duration = Key<TimeInterval>.duration(
             "duration", default: .seconds(10), in: .milliseconds(100) ... .seconds(3600), "How long to watch.")
         static let beacon = Key<String?>.optionalText(
-            "beacon", "The beacon to tell of, by its alias or its identity (the fields with / between them).")
+            "beacon", "The beacon to tell of, by its alias or its identity, as beacond scan shows it.")
         static let region = Key<String?>.optionalText("region", "The region to tell of.")
         static let events = Key<String>.choice(
             "events", default: EventWish.all.rawValue, of: EventWish.allCases.map(\.rawValue), "What to watch.")
@@ -158,9 +158,8 @@ extension Agent {
     private func state(ofBeacon text: String) -> VerbAnswer {
         var found: [Event] = []
         road.forEachPresent { event in
-            if vocabulary.names[event.name] == text || spelled(event.identity) == text.lowercased() {
-                found.append(copy event)
-            }
+            let isMeant = event.identity.map { vocabulary.formats.isText(text, of: $0) } ?? false
+            if isMeant || vocabulary.names[event.name] == text { found.append(copy event) }
         }
         let aliases = configuration.beacons.map { vocabulary.names[$0.alias] }.filter { !$0.isEmpty }
         // What looks like an identity may be that of a beacon that nobody knows yet.
@@ -168,13 +167,6 @@ extension Agent {
             return .failed(Suggestion.complaint(about: text, kind: "beacon", in: aliases))
         }
         return .lines(found.map(beaconLine) + [{ [unowned self] in writeGateway(&$0) }])
-    }
-
-    /// Its fields with slashes between them, in lower case.
-    func spelled(_ identity: BeaconIdentity?) -> String {
-        var fields: [String] = []
-        if let identity { vocabulary.formats.forEachField(of: identity) { fields.append($1) } }
-        return fields.joined(separator: "/").lowercased()
     }
 
     private func state(ofRegion text: String) -> VerbAnswer {

@@ -53,7 +53,9 @@ extension Agent {
     private func presentIdentity(_ text: String) -> BeaconIdentity? {
         var found: BeaconIdentity?
         road.forEachPresent { event in
-            if found == nil, let identity = event.identity, spelled(identity) == text.lowercased() { found = identity }
+            if found == nil, let identity = event.identity, vocabulary.formats.isText(text, of: identity) {
+                found = identity
+            }
         }
         return found
     }

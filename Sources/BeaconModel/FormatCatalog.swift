@@ -120,6 +120,13 @@ public struct FormatCatalog: Sendable {
         return "\(self[identity.format]?.name ?? "") \(fields.joined(separator: "/"))"
     }
 
+    /// Whether a text is what ``text(of:)`` spells, with the name of the format or without it, in either case.
+    public func isText(_ text: String, of identity: BeaconIdentity) -> Bool {
+        let whole = self.text(of: identity).lowercased()
+        let wanted = text.lowercased()
+        return whole == wanted || whole.split(separator: " ", maxSplits: 1).last.map(String.init) == wanted
+    }
+
     /// Reads what ``text(of:)`` spells, in either case.
     ///
     /// - Parameter format: the format where the text names none.

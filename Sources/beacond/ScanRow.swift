@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import BeaconFormats
 import BeaconModel
 import Configuration
 
@@ -105,10 +106,11 @@ struct ScanRow {
     /// Format and identity fields of an event of a beacon, in the order of the format; nil for other events.
     static func identity(of event: Node, _ formats: FormatCatalog) -> String? {
         guard let format = event["format"]?.text else { return nil }
-        let fields = formats.id(named: format).flatMap { formats[$0] }?.fields ?? []
-        let values = fields.compactMap { field in
-            event[field.key].flatMap { $0.text ?? $0.integer.map(String.init) }
-        }
+        // A format of the daemon's configuration is not known here, and numbers its fields.
+        let keys =
+            formats.id(named: format).flatMap { formats[$0] }?.fields.map(\.key)
+            ?? (1...LayoutString.maximumIdentifiers).map { "id\($0)" }
+        let values = keys.compactMap { key in event[key].flatMap { $0.text ?? $0.integer.map(String.init) } }
         return values.isEmpty
             ? "\(format) \(event["address"]?.text ?? "")" : "\(format) \(values.joined(separator: "/"))"
     }

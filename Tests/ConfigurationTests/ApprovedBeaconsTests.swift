@@ -51,6 +51,9 @@ import Testing
     func anIdentityIsWrittenAndReadAsItIsShown(text: String) throws {
         let identity = try #require(formats.identity(text))
         #expect(formats.text(of: identity) == text)
+        let alone = try #require(text.split(separator: " ").last.map(String.init))
+        for written in [text, alone, alone.uppercased()] { #expect(formats.isText(written, of: identity)) }
+        for written in ["", "ibeacon", String(alone.dropLast())] { #expect(!formats.isText(written, of: identity)) }
         #expect(
             formats.identity(text.uppercased().replacing("HTTPS://EXAMPLE.COM/A/B", with: "https://example.com/a/b"))
                 == identity)

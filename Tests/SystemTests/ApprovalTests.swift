@@ -71,4 +71,17 @@ import Testing
         try broker.publish(["-t", "beacond/test/command/approve", "-m", #"{"beacon":"ibeacon \#(Self.uuid)/1/2"}"#])
         #expect(late.wait { isKept(state, $0) && isKept(document, $0) })
     }
+
+    @Test func `a beacon of a format of the configuration is shown by its fields`() throws {
+        let folder = try TemporaryFolder()
+        let daemon = try Daemon(
+            configuration: """
+                "state_directory": "\(folder.path)",
+                "formats": [{ "name": "mine", "layout": "m:2-3=beac,i:4-19,i:20-21,p:24-24" }]
+                """)
+        let text = "mine \(Self.uuid)/513"
+        #expect(try daemon.run("approve", text).output == "approved  \(text)\n")
+        #expect(try daemon.run("approve", "mine \(Self.uuid)").status != 0)
+        #expect(try daemon.run("disapprove", text).output == "no beacon is approved\n")
+    }
 }
