@@ -19,7 +19,10 @@ def strength(round_number):
 
 
 def write_rounds(path, beacons, packets, rate):
-    """`beacons` iBeacons (the minor value counts them) advertise in turn, `rate` advertisements a second altogether."""
+    """`beacons` iBeacons advertise in turn, `rate` advertisements a second altogether.
+
+    The minor value counts them, and the major value goes on beyond 16 bits.
+    """
     return write(path, ((index % beacons, index // beacons) for index in range(packets)), rate)
 
 
@@ -41,8 +44,10 @@ def write(path, advertisements, rate):
         file.write(b"btsnoop\0" + struct.pack(">II", 1, H4_DATALINK))
         for index, (minor, round_number) in enumerate(advertisements):
             if minor not in spelled:
-                payload = FLAGS + manufacturer(0x004C, b"\x02\x15" + SITES[0] + struct.pack(">HHb", 1, minor, -59))
-                address = struct.pack("<HI", minor, 0xC0000000)
+                major, low = divmod(minor, 65_536)
+                identity = SITES[0] + struct.pack(">HH", 1 + major, low)
+                payload = FLAGS + manufacturer(0x004C, b"\x02\x15" + identity + struct.pack("b", -59))
+                address = struct.pack("<IH", minor, 0xC000)
                 spelled[minor] = packet(ADV_NONCONN_IND, payload, address, True, LEGACY)
             front, back = spelled[minor]
             record = front + struct.pack("b", strength(round_number)) + back

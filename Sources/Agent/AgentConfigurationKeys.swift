@@ -195,7 +195,7 @@ struct AgentConfigurationKeys: Sendable {
             "beacons", of: beacon, count: 0...10_000, example: Self.beaconsExample,
             "The beacons that are told of by name, each with its complete identity.")
         regions = .sections(
-            "regions", of: region, count: 0...1000, example: Self.regionsExample,
+            "regions", of: region, count: 0...10_000, example: Self.regionsExample,
             "Sets of beacons that are entered with the first and left with the last: by the leading fields of an identity, or by aliases."
         )
         kinds = registry.registrations.map {

@@ -18,7 +18,7 @@ enum ScanProfileKeys {
 
     static let latency = Key<TimeInterval>.duration(
         "latency", default: AgentConfiguration.Scan().latency, in: .zero ... .seconds(1),
-        "In a busy air advertisements wait so long to be read together, which saves CPU time; 0s reads each as it comes."
+        "In a busy air advertisements wait up to so long to be read together, which saves CPU time; 0s reads each as it comes."
     )
 
     private static let name = Key<String>.requiredText(
@@ -86,7 +86,7 @@ extension AgentConfiguration {
         /// Held while a beacon is inside a region that ranges.
         public private(set) var ranging = ScanProfile.continuous
         /// How long advertisements may wait to be read together.
-        public private(set) var latency = TimeInterval.milliseconds(10)
+        public private(set) var latency = TimeInterval.milliseconds(50)
         /// Everything at its default.
         public init() {}
 
