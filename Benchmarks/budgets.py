@@ -21,8 +21,8 @@ from laboratory import (
 
 BUDGETS = os.path.join(HERE, "budgets.json")
 PACKETS = 30_000
-# Advertisements a second, and seconds.
-RATE, SECONDS = 1000, 3
+# Advertisements a second, and seconds: past the arrivals of all beacons and their acknowledgements.
+RATE, SECONDS = 1000, 6
 
 
 def instructions(laboratory, beacond, options):
