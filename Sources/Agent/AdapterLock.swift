@@ -57,8 +57,12 @@ public struct AdapterLock: ~Copyable {
         return try? FileDescriptor.open(path, O_RDONLY | O_NOFOLLOW)
     }
 
+    /// What names an adapter may be a path. Of one that is too long for the name of a file the end counts, where paths
+    /// differ.
     private static func file(_ adapter: String, _ use: Use) -> String {
-        use == .scanning ? "\(adapter).lock" : "\(adapter)-\(use).lock"
+        let step = adapter.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "%2F")
+        let name = String(decoding: step.utf8.suffix(200), as: UTF8.self)
+        return use == .scanning ? "\(name).lock" : "\(name)-\(use).lock"
     }
 
     /// Who has the lock of an adapter, wherever a daemon may have put it; nil when nobody has.

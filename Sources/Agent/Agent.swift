@@ -143,7 +143,7 @@ public final class Agent {
                 machine: GatewayIdentity.ofMachineID() ?? "",
                 maximumOctets: configuration.outboxSize, maximumAge: configuration.outboxAge,
                 log: { [log] in log($0, $1) })
-        } catch { throw .store(error.description) }
+        } catch { throw error.cause == .busy ? .busy(error.description) : .store(error.description) }
         let context = SinkSet.Context(
             gateway: gateway, vocabulary: vocabulary, version: setup.version, registry: registry, log: log,
             store: store, commands: commands.receiver, inventory: inventory,

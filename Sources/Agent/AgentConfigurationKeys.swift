@@ -3,6 +3,7 @@
 import BeaconModel
 import Configuration
 import Presence
+import Scanner
 import SinkKit
 
 /// The keys of `plugins.json`. Each is declared here and nowhere else; ``AgentConfiguration`` is what they are read to.
@@ -280,9 +281,16 @@ extension AgentConfigurationKeys {
 
 extension AgentConfigurationKeys {
     private static func checkSources(_ values: Values, _ complaints: inout Complaints) {
-        var seen: Set<String> = []
-        for (index, source) in values[sources].enumerated() where !seen.insert(source).inserted {
-            complaints.add(at: ["sources", .index(index)], "the same source twice")
+        var seen: [String: String] = [:]
+        for (index, source) in values[sources].enumerated() {
+            var name = source
+            // The radios of a scenario have names of their own.
+            if case .controller(let controller) = try? SourceSpecification(source) { name = controller.name }
+            if let other = seen.updateValue(source, forKey: name) {
+                complaints.add(
+                    at: ["sources", .index(index)],
+                    other == source ? "the same source twice" : "its name in events would be \"\(name)\", which is that of \"\(other)\"")
+            }
         }
     }
 

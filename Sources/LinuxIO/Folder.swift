@@ -27,6 +27,13 @@ public enum Folder {
         return text
     }
 
+    /// A path without symbolic links; as it is where there is no such file.
+    public static func resolved(_ path: String) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
     /// The last part of where a symbolic link points; nil when there is none.
     public static func linkTarget(_ path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)

@@ -142,9 +142,10 @@ public enum ControllerSpecification: Equatable, Sendable, CustomStringConvertibl
     }
 
     /// What tells it from others: its name, and for an adapter that is named by its index the address, if it is there
-    /// and the kernel tells it.
+    /// and the kernel tells it; for a socket or a serial line its whole path, without symbolic links.
     public var identities: [String] {
         switch self {
+        case .unix(let path), .serial(let path, _, _): return [Folder.resolved(path)]
         case .raw(.index(let index)), .user(.index(let index)):
             let address = LocalAdapter.state(of: index)?.address ?? 0
             return address == 0 ? [name] : [name, addressText(address)]

@@ -69,6 +69,7 @@ import Glibc
             // Our statements are correct: one that does not fit has met tables that are not ours.
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR: .damaged
             case SQLITE_FULL: .full
+            case SQLITE_BUSY: .busy
             case SQLITE_IOERR, SQLITE_CANTOPEN: system == ENOSPC || system == EDQUOT ? .full : .failed
             default: .failed
             }

@@ -22,7 +22,7 @@ enum OutboxFile {
             switch error.cause {
             case .damaged: word = "damaged"
             case .newer: word = "newer"
-            case .failed, .full, .closed: throw cannotOpen(path, error)
+            case .failed, .busy, .full, .closed: throw cannotOpen(path, error)
             }
             aside = "\(path).\(word)-\(Clock.wall.milliseconds)"
             try setAside(path, aside)
@@ -56,9 +56,10 @@ enum OutboxFile {
     }
 
     private static func cannotOpen(_ path: String, _ error: StoreError) -> StoreError {
-        StoreError(
-            error.cause,
-            "cannot use the outbox \(path): \(error); its folder must exist and be writable for this user, and no "
-                + "other process may have it open")
+        let cure =
+            error.cause == .busy
+            ? "another process uses it: end that one, or give each gateway a \"state_directory\" of its own"
+            : "its folder must exist and be writable for this user"
+        return StoreError(error.cause, "cannot use the outbox \(path): \(error); \(cure)")
     }
 }

@@ -7,8 +7,10 @@ public struct StoreError: Error, CustomStringConvertible {
         case damaged
         /// A newer version of the program wrote the database.
         case newer
-        /// The system refused: no such folder, no permission, a full disk, another process.
+        /// The system refused: no such folder, no permission.
         case failed
+        /// Another process has it open.
+        case busy
         /// There is no room on the disk.
         case full
         /// The store was closed.

@@ -244,6 +244,18 @@ import Testing
         #expect((try? UnixSocket.connect(to: daemon.socket)) != nil)
     }
 
+    @Test func aStateDirectoryIsOfOneDaemon() throws {
+        let state = try TemporaryFolder()
+        let daemon = try Daemon(configuration: "\"state_directory\": \"\(state.path)\"")
+        let config = daemon.folder.path("plugins.json")
+        let second = try daemon.run("run", "--config", config, "--source", "simulate:\(daemon.folder.path("world.json"))")
+        #expect(second.status == 75, "it may work later")
+        #expect(second.errors.contains("\(state.path)/outbox.sqlite"), "\(second.errors)")
+        #expect(second.errors.contains("another process uses it"), "\(second.errors)")
+        #expect(try daemon.stop().status == 0)
+        withExtendedLifetime(state) {}
+    }
+
     @Test func aFileThatIsNoSocketIsLeftAlone() throws {
         let folder = try TemporaryFolder()
         let path = try folder.file("precious", "mine")

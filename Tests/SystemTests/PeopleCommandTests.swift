@@ -163,6 +163,20 @@ import Testing
         withExtendedLifetime(file) {}
     }
 
+    @Test func socketsOfOneNameInTwoFoldersAreTwoControllers() throws {
+        let sockets = ["a", "b"].map { folder.path("\($0)/radio.sock") }
+        let name = sockets[0].replacing("/", with: "%2F")
+        let path = try folder.file("\(name).lock", "4711\n")
+        let file = try FileDescriptor.open(path, O_RDWR)
+        try #require(flock(file.number, LOCK_EX | LOCK_NB) == 0)
+        let outcome = try run("scan", "--source", "unix:\(sockets[0])")
+        #expect(outcome.status == 75, "\(outcome.errors)")
+        let other = try run("scan", "--source", "unix:\(sockets[1])", "--duration", "100ms")
+        #expect(!other.errors.contains("already"), "\(other.errors)")
+        #expect(other.status == 69, "nobody listens there: \(other.errors)")
+        withExtendedLifetime(file) {}
+    }
+
     // MARK: state, reload
 
     @Test func theStateIsPrinted() throws {
