@@ -289,7 +289,9 @@ extension AgentConfigurationKeys {
             if let other = seen.updateValue(source, forKey: name) {
                 complaints.add(
                     at: ["sources", .index(index)],
-                    other == source ? "the same source twice" : "its name in events would be \"\(name)\", which is that of \"\(other)\"")
+                    other == source
+                        ? "the same source twice"
+                        : "its name in events would be \"\(name)\", which is that of \"\(other)\"")
             }
         }
     }

@@ -99,6 +99,36 @@ import Testing
         #expect(topics == (isDemanded ? ["beacond/gw1/ibeacon/\(Driver.uuid)/1/99/sighting"] : []))
     }
 
+    @Test func `as many strangers as the configuration says have topics in an hour`() throws {
+        let broker = try Broker()
+        let subscriber = try Subscriber(broker)
+        let driver = Driver(port: broker.port, ["publish_unknown": .boolean(true), "unknown_per_hour": .integer(2)])
+        func stranger(_ minor: UInt16) -> Delivery {
+            var event = driver.event(.sighting, minor: minor)
+            event.isConfigured = false
+            return Delivery(role: .sightings, event: event)
+        }
+        try driver.open()
+        try driver.write([11, 12, 13, 11, 12, 14].map { stranger($0) })
+        try driver.write([Delivery(role: .transitions, event: driver.event(.enter), sequence: 1)])
+        #expect(subscriber.wait { $0.contains { $0.topic == "\(Self.beacon)/event" } })
+        let minors = subscriber.messages.filter { $0.topic.hasSuffix("/sighting") }.compactMap { $0["minor"] }
+        #expect(minors == ["11", "12", "11", "12"])
+    }
+
+    @Test func `each hour others may have topics`() throws {
+        let driver = Driver(port: 1)
+        let identities = (UInt16(1)...4).map { driver.event(.sighting, minor: $0).identity }
+        var limit = StrangerLimit(2)
+        func admitted(at seconds: Int64) throws -> [Bool] {
+            try identities.map { limit.admits(try #require($0), at: .zero + .seconds(seconds)) }
+        }
+        #expect(try admitted(at: 5) == [true, true, false, false])
+        #expect(try admitted(at: 3604) == [true, true, false, false])
+        let next = try identities.reversed().map { limit.admits(try #require($0), at: .zero + .seconds(3605)) }
+        #expect(next == [true, true, false, false])
+    }
+
     @Test func `retained states replace each other and come back after a new open`() throws {
         let broker = try Broker()
         // The name has an IPv6 address, too, where nobody listens.

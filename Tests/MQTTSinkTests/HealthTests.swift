@@ -78,6 +78,34 @@ import Testing
         #expect((Self.object(late.messages.last)?["sent"] as? NSDictionary)?["connections"] as? Int == 2)
     }
 
+    @Test func `the example of the page is what is written`() throws {
+        let page = try String(contentsOf: Fixtures.repository.appending(path: "docs/mqtt.md"), encoding: .utf8)
+        let section = try #require(page.components(separatedBy: "### `beacond/gw1/health`\n").last)
+        let example = try #require(
+            section.components(separatedBy: "```json\n").dropFirst().first?.split(separator: "\n").first)
+        let driver = Driver(port: 1)
+        let stream = "7f3a9c0e5b1d4826a1c4e8f09b7d3562"
+        let time = WallTime(milliseconds: 1_796_073_240_502)
+        var document = HealthDocument(gateway: "gw1", version: "0.1.0", names: driver.vocabulary.names)
+        for (sequence, var event) in [
+            Self.adapter(driver, .blind, "hci0: the adapter was switched off"),
+            Self.health(driver, "hci0 is blind: hci0: the adapter was switched off"),
+        ].enumerated() {
+            event.wallTime = time
+            document.note(
+                Delivery(role: .transitions, event: event, sequence: UInt64(20 + sequence)), stream: stream)
+        }
+        document.acknowledge(stream, through: 21)
+        document.sent = .init(states: 3, events: 21, sightings: 312, connections: 1)
+        let counters = SinkHostCounters(
+            queued: 2, conflated: 14,
+            outbox: .init(
+                waiting: 2, oldest: time, commits: 19, written: 311_296))
+        var writer = JSONWriter()
+        document.tell(counters, into: &writer)
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == example)
+    }
+
     @Test func `its counts go on while nothing happens`() throws {
         let broker = try Broker()
         let subscriber = try Subscriber(broker, Self.topic)

@@ -18,6 +18,20 @@ import Testing
         "regions": [{ "name": "me", "beacons": ["keys"] }], "scan": { "profile": "economy" }
         """
 
+    @Test func thePageNamesTheCountsOfTheOutbox() throws {
+        let page = try String(contentsOf: Fixtures.repository.appending(path: "docs/control.md"), encoding: .utf8)
+        let table = try #require(
+            page.components(separatedBy: "| key of `outbox` |").last?.components(separatedBy: "\n\n").first)
+        let named = table.split(separator: "\n").dropFirst(2).flatMap { row in
+            row.split(separator: "|").first.map { $0.split(separator: "`").filter { $0.contains(/^[a-z_]+$/) } } ?? []
+        }
+        let daemon = try Daemon(world: Self.world, configuration: Self.keys)
+        let asker = try Asker(daemon.socket)
+        try asker.send("{\"verb\":\"state\"}\n")
+        let outbox = try #require(try asker.answer().last?["outbox"] as? [String: Any])
+        #expect(outbox.keys.sorted() == named.map(String.init).sorted())
+    }
+
     @Test func aScanTellsWhatItHeard() throws {
         let daemon = try Daemon(world: Self.world, configuration: Self.keys)
         let asker = try Asker(daemon.socket)

@@ -5,13 +5,15 @@ import SinkKit
 
 /// How the gateway fares, put together from the events that tell of it: the retained payload of the `health` topic.
 struct HealthDocument {
-    /// What the sink has sent since the start of the program, repetitions too.
+    /// What the sink has sent since the start of the program, repetitions too, and what it has not.
     struct Sent {
         var states: UInt64 = 0
         var events: UInt64 = 0
         var sightings: UInt64 = 0
         /// Messages that the broker refused.
         var refused: UInt64 = 0
+        /// Sightings of strangers beyond those that have topics.
+        var withheld: UInt64 = 0
         var connections: UInt64 = 0
     }
 
@@ -104,7 +106,7 @@ struct HealthDocument {
         writer.beginObject()
         for (key, count) in [
             ("states", sent.states), ("events", sent.events), ("sightings", sent.sightings),
-            ("refused", sent.refused), ("connections", sent.connections),
+            ("refused", sent.refused), ("withheld", sent.withheld), ("connections", sent.connections),
         ] {
             writer.key(key)
             writer.integer(count)

@@ -112,6 +112,10 @@ struct MQTTConfiguration {
         "publish_unknown", default: false,
         "Publish sightings of beacons that the configuration does not name, too.")
 
+    static let unknownLimit = Key.integer(
+        "unknown_per_hour", default: 1000, in: 1...100_000,
+        "How many of those beacons have topics within an hour; the sightings of others are counted as withheld.")
+
     static let presets = Key.texts(
         "presets",
         .init(
@@ -169,7 +173,7 @@ struct MQTTConfiguration {
             host.declaration, port.declaration, clientID.declaration, username.declaration, password.declaration,
             tls.declaration, caFile.declaration, certificateFile.declaration, keyFile.declaration, alpn.declaration,
             topicPrefix.declaration, gatewayTopic.declaration, beaconTopic.declaration, regionTopic.declaration,
-            keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration,
+            keepalive.declaration, protocolVersion.declaration, publishUnknown.declaration, unknownLimit.declaration,
             payloads.declaration, commands.declaration, presets.declaration, room.declaration,
             mqttRoomTopic.declaration, theengsTopic.declaration, espresenseTopic.declaration,
             homeAssistant.declaration,
@@ -236,7 +240,8 @@ struct MQTTConfiguration {
     var keepalive: Int32
     /// nil: whichever the broker speaks.
     var version: MQTTVersion?
-    var publishesUnknown: Bool
+    /// Beacons that the configuration does not name whose sightings are published within an hour; 0 for none.
+    var strangersPerHour: Int
     var sendsCompactSightings: Bool
     /// Verbs that are obeyed.
     var commands: [String]
@@ -267,7 +272,7 @@ struct MQTTConfiguration {
         topicPrefix = values[Self.topicPrefix]
         templates = Templates(values)
         keepalive = Int32(truncatingIfNeeded: values[Self.keepalive].milliseconds / 1000)
-        publishesUnknown = values[Self.publishUnknown]
+        strangersPerHour = values[Self.publishUnknown] ? Int(values[Self.unknownLimit]) : 0
         sendsCompactSightings = values[Self.payloads] == "compact"
         commands = values[Self.commands]
         // Each once.

@@ -39,6 +39,7 @@ public struct MQTTSink: ~Copyable, Sink {
     var sweep: RetainedSweep
     var window: DeliveryWindow
     var rounds = RangingRounds()
+    var strangers: StrangerLimit
     var presets: Presets
     var health: HealthDocument
     var nextHealth = MonotonicTime.zero
@@ -73,6 +74,7 @@ public struct MQTTSink: ~Copyable, Sink {
         properties = MQTTProperties(user: user)
         sightingProperties = MQTTProperties(user: user, expiry: limits.sightingExpiry)
         window = DeliveryWindow(capacity: limits.window)
+        strangers = StrangerLimit(self.configuration.strangersPerHour)
         presets = Presets(self.configuration, context: context)
         health = HealthDocument(
             gateway: context.gateway, version: context.version, names: context.vocabulary.names)
@@ -344,12 +346,19 @@ public struct MQTTSink: ~Copyable, Sink {
     /// Of beacons that the configuration does not name, nothing but sightings is published, and those only on demand:
     /// every passer-by would leave a retained topic at the broker for ever. The outbox may hold their transitions for
     /// other sinks.
-    private func isWanted(_ event: borrowing Event) -> Bool {
+    private mutating func isWanted(_ event: borrowing Event) -> Bool {
         switch event.kind {
-        case .sighting: event.isConfigured || configuration.publishesUnknown
+        case .sighting: event.isConfigured ? true : isWantedStranger(event)
         case .enter, .exit, .unknown, .known, .proximity, .ranging, .clone: event.isConfigured
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
         }
+    }
+
+    private mutating func isWantedStranger(_ event: borrowing Event) -> Bool {
+        guard configuration.strangersPerHour > 0, let identity = event.identity else { return false }
+        guard !strangers.admits(identity, at: context.now()) else { return true }
+        health.sent.withheld += 1
+        return false
     }
 
     private func isGone(_ event: borrowing Event) -> Bool {
