@@ -45,7 +45,7 @@ THREADED := ^(StoreTests|SinkTests)[.]
 .DEFAULT_GOAL := help
 # Two builds at once would wait for each other in one folder.
 .NOTPARALLEL:
-.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check-faults test-faults test-power-loss test-full-disk test-home-assistant check lint format \
+.PHONY: help packages build release demo test unit-tests check-unit check-broker test-radio test-kills check-faults test-faults test-power-loss test-home-assistant check lint format \
 	check-linkage check-allocations check-budgets check-captures bench evaluate fuzz sanitize reference \
 	install clean
 
@@ -96,9 +96,6 @@ test-power-loss: packages release ## The power of a virtual machine with a gatew
 	@.ci/guest
 	$(HARNESS)/faults/power_loss.py --beacond $(RELEASE) --verbose --runs $(or $(RUNS),50) $(if $(SEED),--seed $(SEED)) \
 		--results .build/faults.json $(if $(WRITE),--write docs/faults.md)
-
-test-full-disk: build ## A full and a read-only disk, on a real file system; needs root
-	$(HARNESS)/full_disk.py --beacond $(DEBUG)
 
 test-home-assistant: packages release ## Real releases of Home Assistant (made once, gigabytes); RELEASES="2026.11.0" QUICK=1 PICTURE=file
 	$(HARNESS)/home_assistant/home_assistant.py --beacond $(RELEASE) $(if $(QUICK),--quick) \

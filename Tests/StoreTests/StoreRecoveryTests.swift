@@ -54,7 +54,7 @@ import Testing
                     // What this process saw of the store, for the one that comes after it.
                     let line = Array("\(store.stream) \(store.lastPosition) ".utf8)
                     _ = unsafe pwrite(file.number, line, line.count, 0)
-                    store.acknowledge(sink: "a", through: store.lastPosition / 2)
+                    store.acknowledge(sink: "a", through: store.lastPosition - min(store.lastPosition, 500))
                 }
                 let killer = try LinuxIO.Thread(name: "killer") {
                     usleep(microseconds)
@@ -75,7 +75,7 @@ import Testing
             try await withStore { store throws in
                 #expect(store.lastPosition >= committed, "round \(round)")
                 let present = store.cursor(of: "a")
-                #expect(present <= store.lastPosition / 2)
+                #expect(present == 0 || present + 500 <= store.lastPosition)
                 if store.lastPosition > present {
                     #expect(try store.found(after: present) == events(present + 1...store.lastPosition))
                 }

@@ -301,8 +301,6 @@ class SecureBroker(Broker):
             probe.bind(("127.0.0.1", 0))
             self.secure_port = probe.getsockname()[1]
         with open(self.configuration, "a", encoding="utf-8") as file:
-            if os.geteuid() == 0:
-                file.write("user root\n")  # which keeps the right to read the key
             file.write(f"listener {self.secure_port} 127.0.0.1\ncertfile {folder}/now.crt\nkeyfile {folder}/now.key\n")
         self._openssl("req", "-x509", *KEY, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=authority", "-days", "2")
         open(os.path.join(folder, "index"), "w", encoding="utf-8").close()
