@@ -94,6 +94,9 @@ public final class Agent {
     /// What the sources were told to do.
     private var parametersInForce: ScanParameters?
 
+    /// When the radios were last asked for a sign of life, by the clock of decisions.
+    private var askedForSign = MonotonicTime(nanoseconds: .min)
+
     private var end = MonotonicTime.distantFuture
     private var nextRegionStates = MonotonicTime.distantFuture
     private var nextHousekeeping = MonotonicTime.zero
@@ -240,8 +243,14 @@ public final class Agent {
         }
     }
 
+    /// As far as presence may go: what a radio did not hear says nothing of a time in which it may have hung.
+    private func proven(at now: MonotonicTime) -> MonotonicTime { sources.reduce(now) { min($0, $1.provenUntil) } }
+
     private var nextDeadline: MonotonicTime {
-        var decision = min(road.nextDeadline, min(nextDemand, nextRegionStates))
+        // What was asked about waits for the answer.
+        let due = road.nextDeadline
+        let isDue = due > askedForSign || due <= proven(at: now)
+        var decision = min(isDue ? due : .distantFuture, min(nextDemand, nextRegionStates))
         for source in sources { decision = min(decision, source.nextDeadline) }
         let machine =
             decision == .distantFuture ? decision : decision + TimeInterval(nanoseconds: -clockOffset.nanoseconds)
@@ -258,7 +267,11 @@ public final class Agent {
             reader.source.advance(to: now, self)
             reader.looked(at: machine)
         }
-        road.tick(now) { deliver($0) }
+        road.tick(proven(at: now)) { deliver($0) }
+        if road.nextDeadline <= now {
+            askedForSign = now
+            for source in sources { source.askForSign(at: now, self) }
+        }
         control?.advance(to: machine)
         commandAnswers.advance(to: machine)
         if machine >= nextWatchdog { feedWatchdog(machine) }
@@ -461,7 +474,7 @@ extension Agent: PacketReceiver {
     }
 
     func activity(_ activity: RadioActivity, at time: MonotonicTime, of adapter: Name) {
-        ledger.radio(adapter, activity, at: time, processorTime: Clock.processorTime)
+        ledger.radio(adapter, activity, at: now, processorTime: Clock.processorTime)
         road.radio(adapter, activity, at: time) { deliver($0) }
     }
 

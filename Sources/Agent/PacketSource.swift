@@ -33,6 +33,12 @@ protocol PacketSource: AnyObject {
     func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver)
     /// What the scanner of a controller has counted; nil for a source that is no controller.
     var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { get }
+    /// Until when its radios are known to have listened. A controller that hangs is silent like an empty room, so its
+    /// silence says nothing of the time behind its last sign of life. `distantFuture` for what cannot hang or does not
+    /// listen.
+    var provenUntil: MonotonicTime { get }
+    /// Has the radios give a sign of life: they answer, or are found to hang within ``AdapterScanner/timeLimit``.
+    func askForSign(at now: MonotonicTime, _ receiver: any PacketReceiver)
     /// Lets go of the radio.
     func stop()
 }
@@ -42,5 +48,7 @@ extension PacketSource {
     var packetsOfTurn: Int { 0 }
     var scannerCounts: (adapter: Name, counts: AdapterScanner.Counts)? { nil }
     func use(_ parameters: ScanParameters?, at now: MonotonicTime, _ receiver: any PacketReceiver) {}
+    var provenUntil: MonotonicTime { .distantFuture }
+    func askForSign(at now: MonotonicTime, _ receiver: any PacketReceiver) {}
     func stop() {}
 }

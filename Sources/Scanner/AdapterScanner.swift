@@ -68,6 +68,8 @@ public final class AdapterScanner {
     private var droppedBefore: UInt64 = 0
     private var unknownBefore: UInt64 = 0
 
+    /// When the controller was last heard of, by a packet of any kind.
+    public private(set) var lastSign = MonotonicTime(nanoseconds: .min / 2)
     public private(set) var counts = Counts()
     /// Advertising packets of the scan that the last turn read; 0 when it stopped before it had read all.
     public private(set) var packetsOfTurn = 0
@@ -132,6 +134,13 @@ public final class AdapterScanner {
         perform(action, at: now, change)
     }
 
+    /// Asks the controller for an answer, unless one is awaited already.
+    public func askForSign(at now: MonotonicTime, _ change: (Change) -> Void) {
+        guard phase == .open, bringUp.isSettled, bringUp.inFlight == nil else { return }
+        ladder.asked()
+        perform(bringUp.probe(), at: now, change)
+    }
+
     /// Turns the scan off, if it was this scanner that turned it on.
     public func stop() {
         guard phase == .open, bringUp.ownsScan else { return }
@@ -164,6 +173,7 @@ extension AdapterScanner {
                 guard bringUp.inFlight != .reset else { return }
                 return perform(bringUp.start(), at: now, change)
             case .packet(let length, let age):
+                lastSign = max(lastSign, now + TimeInterval(nanoseconds: -age.nanoseconds))
                 if length > 1, buffer[0] == PacketType.event.rawValue, buffer[1] == EventCode.leMeta.rawValue {
                     count += 1
                 }

@@ -160,6 +160,13 @@ public struct RecoveryLadder: Sendable {
         }
     }
 
+    /// The controller is asked already, by somebody who needs a sign of life now.
+    public mutating func asked() {
+        guard phase == .listening else { return }
+        phase = .probing
+        nextCheck = .distantFuture
+    }
+
     /// The controller answered the probe, so it lives.
     public mutating func probeAnswered(at time: MonotonicTime, usesExtendedCommands: Bool) -> Action {
         guard phase == .probing else { return .none }

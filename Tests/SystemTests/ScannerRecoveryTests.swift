@@ -31,6 +31,33 @@ import Testing
         #expect(controller.port.powerCycleCount == 0)
     }
 
+    @Test func aSignOfLifeIsAskedForAndNotWaitedForLongerThanAnAnswer() throws {
+        let controller = try ScriptedController()
+        try controller.start()
+        try controller.pass(.seconds(1))
+        _ = controller.takeOpcodes()
+        let start = controller.now
+        #expect(controller.scanner.lastSign < start)
+        try controller.askForSign()
+        #expect(controller.takeOpcodes() == [.readLocalVersionInformation])
+        #expect(controller.scanner.lastSign == start, "the answer is one")
+        try controller.pass(.seconds(1))
+        try controller.advertise()
+        #expect(controller.scanner.lastSign == start + .seconds(1), "so is a report")
+
+        controller.isSilent = true
+        _ = controller.takeStates()
+        try controller.askForSign()
+        try controller.askForSign()
+        #expect(controller.takeOpcodes() == [.readLocalVersionInformation], "one answer is enough")
+        try controller.pass(.milliseconds(1999))
+        #expect(controller.takeStates() == [])
+        try controller.pass(.milliseconds(1))
+        #expect(controller.takeStates() == [.blind])
+        #expect(controller.scanner.lastSign == start + .seconds(1))
+        #expect(controller.port.powerCycleCount == 1, "as after any other probe")
+    }
+
     @Test func aControllerThatDoesNotAnswerIsResetWithinTenSeconds() throws {
         let controller = try ScriptedController()
         controller.isSilent = true

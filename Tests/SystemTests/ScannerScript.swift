@@ -174,6 +174,11 @@ final class ScriptedController {
         try settle()
     }
 
+    func askForSign() throws {
+        scanner.askForSign(at: now) { changes.append($0) }
+        try settle()
+    }
+
     func advance() {
         scanner.advance(to: now) { packet, _ in
             packets.append(Hexadecimal.text(packet.indices.map { packet[$0] }))

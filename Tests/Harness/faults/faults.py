@@ -24,7 +24,7 @@ import process  # noqa: F401
 import store  # noqa: F401
 from table import keep, order, table, write
 
-QUICK = ("F1", "F2", "F3", "F4", "F5", "F6", "F8", "F9", "F10", "F11", "F12", "F19", "F20", "F21", "F22", "F23")
+QUICK = ("F1", "F2", "F3", "F4", "F5", "F6", "F8", "F9", "F10", "F11", "F12", "F14", "F19", "F20", "F21", "F22", "F23")
 
 
 def nothing(*problems):

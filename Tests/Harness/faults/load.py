@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More than usual on the air, and less memory: F18 and F24."""
+"""A radio that hangs, more than usual on the air, and less memory: F14, F18 and F24."""
 
 import os
 import socket
@@ -15,14 +15,17 @@ TURN = 0.01  # seconds between two groups of packets
 
 
 class Radio:
-    """A controller at a unix socket: answers every command with success and sends what `hear` gives it."""
+    """A controller at a unix socket: answers every command with success and sends what `hear` gives it.
+
+    While it hangs it neither answers nor sends.
+    """
 
     def __init__(self, path, hear):
         self.hear = hear
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(path)
         self.listener.listen(1)
-        self.is_scanning = self.stopping = False
+        self.is_scanning = self.stopping = self.hangs = False
         self.sent = 0
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -32,27 +35,36 @@ class Radio:
         self.listener.close()
 
     def _run(self):
-        try:
-            peer, _ = self.listener.accept()
+        while not self.stopping:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            self.is_scanning = False
             with peer:
-                threading.Thread(target=self._answer, args=(peer,), daemon=True).start()
-                start, turn = time.monotonic(), 0
-                while not self.stopping:
-                    # What is due by now, whether or not this process was given its time.
-                    turn += 1
-                    time.sleep(max(0, start + turn * TURN - time.monotonic()))
-                    packets = self.hear(turn) if self.is_scanning else []
-                    if packets:
-                        peer.sendall(b"".join(packets))
-                        self.sent += len(packets)
-        except OSError:
-            pass
+                answers = threading.Thread(target=self._answer, args=(peer,), daemon=True)
+                answers.start()
+                try:
+                    self._send(peer, answers)
+                except OSError:
+                    pass
+
+    def _send(self, peer, answers):
+        start, turn = time.monotonic(), 0
+        while answers.is_alive() and not self.stopping:
+            # What is due by now, whether or not this process was given its time.
+            turn += 1
+            time.sleep(max(0, start + turn * TURN - time.monotonic()))
+            packets = self.hear(turn) if self.is_scanning and not self.hangs else []
+            if packets:
+                peer.sendall(b"".join(packets))
+                self.sent += len(packets)
 
     def _answer(self, peer):
         held = b""
         try:
             while chunk := peer.recv(4096):
-                held += chunk
+                held = b"" if self.hangs else held + chunk
                 while len(held) >= 4 and len(held) >= 4 + held[3]:
                     opcode, length = struct.unpack_from("<H", held, 1)[0], held[3]
                     event = bytearray([0x04, 0x0E, 4 + 64, 1]) + held[1:3] + bytes(1 + 64)
@@ -137,10 +149,10 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))]
 
 
-def begin(bench, air):
+def start_radio(bench, air):
+    """The gateway with a radio that hears the air."""
     gateway = bench.gateway
-    # A radio is locked by the last part of its name, for the whole machine.
-    path = os.path.join(bench.folder, f"radio-{os.getpid()}.sock")
+    path = os.path.join(bench.folder, "radio.sock")
     bench.radio = Radio(path, air.hear)
     gateway.source = f"unix:{path}"
     gateway.configuration["beacons"] = [
@@ -151,6 +163,11 @@ def begin(bench, air):
     bench.recorder.keeps = True
     bench.start_broker()
     gateway.start()
+    return bench.radio
+
+
+def begin(bench, air):
+    start_radio(bench, air)
     bench.expect(lambda: bench.recorder.highest >= 40, 60, "40 transitions arrive")
 
 
@@ -163,6 +180,44 @@ def conclude(bench, verdict):
     stream, last, _ = bench.gateway.outbox()
     time.sleep(1)
     bench.judge(verdict, {stream: last})
+
+
+@fault("F14", "the only radio hangs, in a quiet room")
+def hang(options):
+    exit_time, span = 2, 8 if options.quick else options.length(90)
+    verdict = Verdict("nobody leaves or comes, the adapter is blind ≤ 2 s after an exit time, all are seen to leave when it is"
+                      " back, 0 lost, 0 duplicates", duplicates=0)
+    with Bench(options) as bench:
+        air = Air(bench.generator, known=3, visitors=0)
+        bench.gateway.configuration["presence"]["exit_time"] = f"{exit_time}s"
+        radio = start_radio(bench, air)
+        bench.expect(lambda: bench.recorder.kinds.get("enter") == 3, 30, "three beacons enter")
+        time.sleep(2)
+        radio.hangs, hung = True, time.time()
+        time.sleep(span)
+        turns = {kind: bench.recorder.kinds.get(kind, 0) for kind in ("enter", "exit")}
+        verdict.must(f"{turns} after the hang", turns == {"enter": 3, "exit": 0})
+        blind = [arrival for event, arrival in zip(bench.recorder.kept, bench.recorder.arrivals)
+                 if event["event"] == "adapter" and event["state"] == "blind"]
+        verdict.must("the hang was not found", bool(blind))
+        radio.hangs = False
+        bench.expect(lambda: [event["state"] for event in bench.recorder.kept if event["event"] == "adapter"][-1] == "scanning",
+                     60, "the radio scans again")
+        time.sleep(exit_time + 2)
+        turns = {kind: bench.recorder.kinds.get(kind, 0) for kind in ("enter", "exit")}
+        verdict.must(f"{turns} when the radio was back", turns == {"enter": 3, "exit": 0})
+        air.known, left = [], time.time()
+        bench.expect(lambda: bench.recorder.kinds.get("exit") == 3, 30, "three beacons leave")
+        took = bench.recorder.arrivals[-1] - left
+        if blind:
+            verdict.must_measure(f"blind {blind[0] - hung:.1f} s after the hang", blind[0] - hung <= exit_time + 2 + 1)
+            verdict.notes.append(f"hung for {span:.0f} s, found after {blind[0] - hung:.1f} s; exits {took:.1f} s after they left")
+        verdict.status = bench.gateway.stop()
+        stream, last, _ = bench.gateway.outbox()
+        time.sleep(1)
+        bench.judge(verdict, {stream: last})
+        radio.stop()
+    return verdict
 
 
 @fault("F18", "50,000 invented identities a minute")

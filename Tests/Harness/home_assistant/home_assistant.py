@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries beacond with real releases of Home Assistant: what appears there, and what is left after restarts.
 
-Each release gets a mosquitto, a Home Assistant and a gateway with a simulated room of its own, all on the loopback.
+Each release gets a mosquitto, a Home Assistant and a gateway with a controller of the tests, all on the loopback.
 """
 
 import argparse
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "faults")]
 
 from instance import HomeAssistant  # noqa: E402
+from load import TURN, Radio, advertisement  # noqa: E402
+from make_capture import ADV_NONCONN_IND, LEGACY, packet  # noqa: E402
 from picture import take_picture  # noqa: E402
 from support import Broker, Subscriber, end, end_cleanly_when_asked, wait_until, write_json  # noqa: E402
 
@@ -38,8 +41,20 @@ automation:
       - service: mqtt.publish
         data:
           topic: test/arrived
-          payload: "1"
+          payload: "to"
+  - alias: arrival from away
+    trigger:
+      - platform: state
+        entity_id: binary_sensor.keys_presence
+        from: "off"
+        to: "on"
+    action:
+      - service: mqtt.publish
+        data:
+          topic: test/arrived
+          payload: "from and to"
 """
+HANG = 60  # seconds
 # Entity, its state (None: any number), device class, unit.
 EXPECTED = [
     ("device_tracker.keys", "home", None, None),
@@ -58,17 +73,34 @@ EXPECTED = [
 ]
 
 
+class Room:
+    """The keys three times a second unless they are away, and the tag twice."""
+
+    def __init__(self):
+        self.keys_are_here = True
+        self.keys = advertisement(bytes.fromhex(UUID.replace("-", "")), 1, 1, bytes.fromhex("c00000000001")[::-1])
+        front, back = packet(
+            ADV_NONCONN_IND, bytes.fromhex(RUUVI), bytes.fromhex(ADDRESS.replace(":", ""))[::-1], True, LEGACY)
+        self.tag = front + struct.pack("b", -60) + back
+
+    def hear(self, turn):
+        packets = []
+        if turn % round(0.3 / TURN) == 0 and self.keys_are_here:
+            packets.append(self.keys)
+        if turn % round(0.5 / TURN) == 0:
+            packets.append(self.tag)
+        return packets
+
+
 class Gateway:
     def __init__(self, beacond, folder, port, release):
         self.beacond, self.folder, self.process = beacond, folder, None
         self.path = os.path.join(folder, "plugins.json")
-        scenario = os.path.join(folder, "room.json")
-        write_json(scenario, {"duration": "4h", "radios": [{"name": "sim0"}], "beacons": [
-            {"alias": "keys", "uuid": UUID, "major": 1, "minor": 1, "interval": "300ms"},
-            {"alias": "tag", "payload": RUUVI, "address": ADDRESS, "interval": "500ms"}]})
+        self.room = Room()
+        self.radio = Radio(os.path.join(folder, "sim0"), self.room.hear)
         os.makedirs(os.path.join(folder, "state"), exist_ok=True)
         self.configuration = {
-            "gateway": {"id": "home"}, "sources": [f"simulate:{scenario}"], "beacons": BEACONS,
+            "gateway": {"id": "home"}, "sources": [f"unix:{folder}/sim0"], "beacons": BEACONS,
             "state_directory": os.path.join(folder, "state"), "control_socket": "none",
             "presence": {"exit_time": "5s"}, "regions": [{"name": "me", "beacons": ["keys"]}],
             "sinks": [{"kind": "mqtt", "config": {"port": port, "host": "127.0.0.1", "home_assistant": {
@@ -88,6 +120,10 @@ class Gateway:
         if self.process is not None:
             end(self.process, 20)
 
+    def close(self):
+        self.stop()
+        self.radio.stop()
+
 
 class Trial:
     """One release: rows of (what, result or None when it is right)."""
@@ -95,7 +131,7 @@ class Trial:
     def __init__(self, beacond, release, folder):
         self.release = release
         self.rows = []
-        self.arrivals = 0
+        self.arrivals = {"to": 0, "from and to": 0}
         self.broker = Broker(folder)
         self.broker.start()
         self.home = HomeAssistant(
@@ -165,6 +201,52 @@ class Trial:
         return [entity for entity, state in self.home.states().items() if "keys" in entity
                 and not (state["state"] == "unavailable" and state["attributes"].get("restored"))]
 
+    def fired(self, what, before, times):
+        """That the automations have fired as often since then."""
+        found = {name: self.arrivals[name] - before[name] for name in times}
+        self.row(what, "" if found == times else f"{found}, not {times}")
+
+    def reaches(self, state, seconds=60):
+        """Whether the keys are so within that time."""
+        return wait_until(
+            lambda: self.home.states().get("binary_sensor.keys_presence", {}).get("state") == state, seconds, 0.2)
+
+    def hang(self):
+        """A radio that hangs, for less and for longer than `blind_hold`, and true arrivals."""
+
+        def hang(expected):
+            self.gateway.radio.hangs = True
+            time.sleep(HANG)
+            self.row(f"a radio has hung for {HANG} s, and the keys are {expected}",
+                     "" if self.reaches(expected, 5) else "they are not")
+            self.gateway.radio.hangs = False
+            self.settles("it is back")
+
+        def turn(name):
+            self.gateway.room.keys_are_here = False
+            self.row(f"the keys go {name}", "" if self.reaches("off") else "they stay")
+            self.gateway.room.keys_are_here = True
+            self.row(f"the keys come {name}", "" if self.reaches("on") else "they stay away")
+            time.sleep(1)
+
+        once, never = {"to": 1, "from and to": 1}, {"to": 0, "from and to": 0}
+        before = dict(self.arrivals)
+        hang("on")
+        self.fired("no automation has fired", before, never)
+        turn("after that")
+        self.fired("both automations have fired once", before, once)
+
+        before = dict(self.arrivals)
+        self.gateway.configure(presence={"exit_time": "5s", "blind_hold": "20s"})
+        self.gateway.reload()
+        hang("unknown")
+        self.fired("blind for longer than blind_hold: only the one without from has fired", before, {"to": 1, "from and to": 0})
+        turn("after that, too")
+        self.fired("both automations have fired once more", before, {"to": 2, "from and to": 1})
+        self.gateway.configure()
+        self.gateway.reload()
+        self.settles("as before")
+
     def removals(self):
         def gone():
             names = [entry["entity_id"] for entry in self.home.registry().values()] + list(self.home.states())
@@ -222,11 +304,12 @@ class Trial:
             if picture:
                 self.picture(picture)
             # The automation was there before the beacon was.
-            self.row("an automation for arrivals has fired once", "" if self.arrivals == 1 else f"{self.arrivals} times")
+            self.fired("an automation for arrivals has fired once", {"to": 0}, {"to": 1})
             self.restart("gateway")
             time.sleep(10)
             self.settles("after a restart of the gateway")
-            self.row("and it has not fired again", "" if self.arrivals == 1 else f"{self.arrivals} times")
+            self.fired("and it has not fired again", {"to": 0}, {"to": 1})
+            self.hang()
             parts = ["home", "broker"] if quick else ["home", "broker", "gateway"]
             for first in parts:
                 for second in parts:
@@ -234,18 +317,18 @@ class Trial:
                         self.restart(first)
                         self.restart(second)
                         self.settles(f"after restarts: {first}, then {second}")
-            print(f"{self.release}  the automation fired {self.arrivals} times in all, with the restarts of the others")
+            print(f"{self.release}  fired in all, with the restarts of the others: {self.arrivals}")
             self.removals()
             self.log()
         finally:
-            self.gateway.stop()
+            self.gateway.close()
             self.home.stop()
             self.broker.stop()
             subscriber.stop()
         return not any(wrong for _, wrong in self.rows)
 
     def arrived(self, topic, payload, retained):
-        self.arrivals += 1
+        self.arrivals[payload.decode() if isinstance(payload, bytes) else payload] += 1
 
 
 def main():
