@@ -14,6 +14,8 @@ public struct AgentConfiguration: Sendable {
     public var gatewayID: String?
     /// Where packets come from, at least one: `hci:0`, `btsnoop:FILE`, `simulate:FILE`.
     public var sources: [String]
+    /// Each name at most once.
+    public var adapters: [AdapterRule]
     public var logLevel: LogLevel
     /// An absolute path; nil keeps the outbox in memory.
     public var stateDirectory: String?
@@ -148,6 +150,11 @@ extension AgentConfiguration {
     private init(_ values: Values, _ keys: AgentConfigurationKeys, _ names: NameTable) {
         gatewayID = values[AgentConfigurationKeys.gateway][AgentConfigurationKeys.Gateway.id]
         sources = values[AgentConfigurationKeys.sources]
+        adapters = values[AgentConfigurationKeys.adapters].map {
+            AdapterRule(
+                name: names.intern($0[AgentConfigurationKeys.Adapter.name]),
+                rssiOffset: Int($0[AgentConfigurationKeys.Adapter.rssiOffset]))
+        }
         let level = values[AgentConfigurationKeys.logLevel]
         logLevel = LogLevel.allCases.first { $0.word == level } ?? .info
         stateDirectory = values[AgentConfigurationKeys.stateDirectory]

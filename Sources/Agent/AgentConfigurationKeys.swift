@@ -212,13 +212,14 @@ struct AgentConfigurationKeys: Sendable {
         let devices = [beacons.declaration, Self.bindKeys.declaration, Self.identityResolvingKeys.declaration]
         return Section(
             [
-                Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration,
+                Self.schema.declaration, Self.gateway.declaration, Self.sources.declaration, Self.adapters.declaration,
                 Self.logLevel.declaration, Self.stateDirectory.declaration, Self.outbox.declaration,
                 Self.controlSocket.declaration,
                 Self.presence.declaration, Self.scan.declaration, formats.declaration,
             ] + devices + [regions.declaration, sinks.declaration],
             checks: [
                 .init([Self.sources.declaration]) { Self.checkSources($0, &$1) },
+                .init([Self.sources.declaration, Self.adapters.declaration]) { Self.checkAdapters($0, &$1) },
                 .init([formats.declaration]) { Self.checkFormatNames($0[formats], &$1) },
                 .init(devices) { Self.checkDevices($0, beacons, identities, &$1) },
                 .init([regions.declaration]) { Self.checkRegionNames($0[regions], &$1) },

@@ -111,7 +111,7 @@ public final class Replay {
                     switch line.content {
                     case .sighting(let sighting) where everySighting:
                         summary.sightingCount += 1
-                        emit(event(sighting))
+                        emit(event(road.corrected(sighting)))
                     case .sighting(let sighting): road.observe(sighting) { emit($0) }
                     case .radio(let name, let activity): road.radio(name, activity, at: line.time) { emit($0) }
                     case .moment: road.tick(line.time) { emit($0) }

@@ -11,6 +11,7 @@ public struct Road: ~Copyable {
     private var parser = AdvertisingReportParser()
     private var decoder: SightingDecoder
     private var presence: PresenceEngine
+    private var adapters: [AdapterRule]
 
     public private(set) var packetCount: UInt64 = 0
     public private(set) var sightingCount: UInt64 = 0
@@ -19,6 +20,7 @@ public struct Road: ~Copyable {
         decoder = SightingDecoder(configuration.decoder, identify: configuration.identify)
         presence = PresenceEngine(
             settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions)
+        adapters = configuration.adapters
     }
 
     public var reportCount: UInt64 { parser.reportCount }
@@ -34,7 +36,8 @@ public struct Road: ~Copyable {
         _ packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, emit: (borrowing Event) -> Void
     ) {
         packetCount += 1
-        sightingCount += Self.walk(packet, time, adapter, &parser, &decoder, &presence) { sighting, presence in
+        sightingCount += Self.walk(packet, time, adapter, offset(of: adapter), &parser, &decoder, &presence) {
+            sighting, presence in
             presence.observe(sighting, emit: emit)
         }
     }
@@ -44,31 +47,54 @@ public struct Road: ~Copyable {
         in packet: Span<UInt8>, at time: MonotonicTime, from adapter: Name, _ body: (borrowing Sighting) -> Void
     ) {
         packetCount += 1
-        sightingCount += Self.walk(packet, time, adapter, &parser, &decoder, &presence) { sighting, _ in body(sighting)
+        sightingCount += Self.walk(packet, time, adapter, offset(of: adapter), &parser, &decoder, &presence) {
+            sighting, _ in body(sighting)
         }
     }
 
     /// Takes a sighting that no packet of ours brought.
     public mutating func observe(_ sighting: Sighting, emit: (borrowing Event) -> Void) {
         sightingCount += 1
-        presence.observe(sighting, emit: emit)
+        presence.observe(corrected(sighting), emit: emit)
+    }
+
+    /// With the strength as the configuration corrects that of its radio.
+    func corrected(_ sighting: Sighting) -> Sighting {
+        var sighting = sighting
+        Self.correct(&sighting, by: offset(of: sighting.adapter))
+        return sighting
     }
 
     /// The rooms as parameters of their own: so the compiler sees that they do not overlap, and checks nothing while it
     /// runs.
     private static func walk(
-        _ packet: Span<UInt8>, _ time: MonotonicTime, _ adapter: Name, _ parser: inout AdvertisingReportParser,
-        _ decoder: inout SightingDecoder, _ presence: inout PresenceEngine,
+        _ packet: Span<UInt8>, _ time: MonotonicTime, _ adapter: Name, _ offset: Int,
+        _ parser: inout AdvertisingReportParser, _ decoder: inout SightingDecoder, _ presence: inout PresenceEngine,
         _ body: (borrowing Sighting, inout PresenceEngine) -> Void
     ) -> UInt64 {
         var count: UInt64 = 0
         parser.parse(packet, at: time) { report, data in
             decoder.decode(report, data, at: time, from: adapter) { sighting in
                 count += 1
-                body(sighting, &presence)
+                guard offset != 0 else { return body(sighting, &presence) }
+                var corrected = copy sighting
+                Self.correct(&corrected, by: offset)
+                body(corrected, &presence)
             }
         }
         return count
+    }
+
+    /// dB to add to what that radio reports.
+    private func offset(of adapter: Name) -> Int {
+        for rule in adapters where rule.name == adapter { return rule.rssiOffset }
+        return 0
+    }
+
+    /// A strength that was not measured stays so; the others stay within what HCI can say, −127 to 20 dBm.
+    private static func correct(_ sighting: inout Sighting, by offset: Int) {
+        guard let rssi = sighting.rssi else { return }
+        sighting.rssi = Int8(min(max(Int(rssi) + offset, -127), 20))
     }
 
     public mutating func radio(
@@ -86,6 +112,7 @@ public struct Road: ~Copyable {
         _ configuration: AgentConfiguration, at time: MonotonicTime, emit: (borrowing Event) -> Void
     ) {
         decoder = SightingDecoder(configuration.decoder, identify: configuration.identify)
+        adapters = configuration.adapters
         presence.reconfigure(
             settings: configuration.presence, beacons: configuration.beacons, regions: configuration.regions, at: time,
             emit: emit)

@@ -47,7 +47,7 @@ import Testing
         let lines = messages("{\"\(key)\":1}")
         #expect(lines.count == 1)
         #expect(lines[0].hasPrefix("plugins.json:1: $[\"kkk"))
-        #expect(lines[0].utf8.count < 300)
+        #expect(lines[0].utf8.count < 400)
     }
 
     /// A message may end in a log that others read.

@@ -56,6 +56,25 @@ import Testing
             "the other radio listens")
     }
 
+    @Test func whatARadioReportsIsCorrected() throws {
+        let config = try folder.file(
+            "plugins.json",
+            """
+            { "sources": ["hci:0", "hci:1"], "presence": { "report_interval": "0s", "enter_count": 1 },
+              "adapters": [{ "name": "hci1", "rssi_offset": -6 }] }
+            """)
+        let lines = [
+            sighting(1), sighting(2, adapter: "hci1"), sighting(3, adapter: "hci1").replacing("-70", with: "-125"),
+        ]
+        let path = try folder.file("recording.jsonl", lines.joined(separator: "\n") + "\n")
+        for what in ["events", "sightings"] {
+            let outcome = try Program.run("replay", "--config", config, "--emit", what, path)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let heard = try outcome.lines.map(Program.object).filter { $0["event"] as? String != "proximity" }
+            #expect(heard.compactMap { $0["rssi"] as? Int } == [-70, -76, -127], "\(what): \(outcome.output)")
+        }
+    }
+
     @Test func aBlindRadioSeesNobodyLeave() throws {
         let blind = #"{"t":11,"adapter":"hci0","listening":null}"#
         let sees = #"{"t":71,"adapter":"hci0","listening":true}"#
