@@ -60,7 +60,10 @@ public struct AdapterLock: ~Copyable {
     /// What names an adapter may be a path. Of one that is too long for the name of a file the end counts, where paths
     /// differ.
     private static func file(_ adapter: String, _ use: Use) -> String {
-        let step = adapter.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "%2F")
+        func replacing(_ sign: Character, by code: String, in text: String) -> String {
+            text.split(separator: sign, omittingEmptySubsequences: false).joined(separator: code)
+        }
+        let step = replacing("/", by: "%2F", in: replacing("%", by: "%25", in: adapter))
         let name = String(decoding: step.utf8.suffix(200), as: UTF8.self)
         return use == .scanning ? "\(name).lock" : "\(name)-\(use).lock"
     }

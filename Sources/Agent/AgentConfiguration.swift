@@ -175,7 +175,8 @@ extension AgentConfiguration {
                 enterCount: entry[AgentConfigurationKeys.Beacon.enterCount].map(Int.init),
                 exitTime: entry[AgentConfigurationKeys.Beacon.exitTime],
                 falseExits: entry[AgentConfigurationKeys.Beacon.falseExits].flatMap(FalseExitRate.init),
-                pathLossExponent: entry[AgentConfigurationKeys.Beacon.pathLossExponent])
+                pathLossExponent: entry[AgentConfigurationKeys.Beacon.pathLossExponent],
+                gate: SignalGate(entry, AgentConfigurationKeys.Beacon.signal))
         }
         beacons = values[keys.beacons].compactMap { entry in
             identities.identity(entry).map { rule($0, entry[AgentConfigurationKeys.Beacon.alias], entry) }
@@ -204,6 +205,7 @@ extension AgentConfiguration {
                 RegionRule(
                     name: name, patterns: patterns, exitTime: entry[AgentConfigurationKeys.Region.exitTime],
                     falseExits: entry[AgentConfigurationKeys.Region.falseExits].flatMap(FalseExitRate.init),
+                    gate: SignalGate(entry, AgentConfigurationKeys.Region.signal),
                     isRanged: entry[AgentConfigurationKeys.Region.range])
             }
             if entry.isGiven(AgentConfigurationKeys.Region.beacons) {
@@ -241,6 +243,7 @@ extension PresenceSettings {
         averageOver = Int(values[Keys.averageOver])
         filter = SignalFilter(rawValue: values[Keys.filter]) ?? filter
         pathLossExponent = values[Keys.pathLossExponent]
+        gate = SignalGate(values, Keys.signal)
         maximumBeacons = Int(values[Keys.maximumBeacons])
     }
 }

@@ -97,6 +97,9 @@ struct AgentConfigurationKeys: Sendable {
         static let pathLossExponent = Key<Double>.number(
             "path_loss_exponent", default: defaults.pathLossExponent, in: PathLossFit.plausibleExponents,
             "How fast the signal falls with the distance: 2 in the open, 2.5 to 4 indoors.")
+        static let signal = Signal.key(
+            "How near a beacon must be to be present, by its filtered strength or its distance; wherever it is heard unless given."
+        )
         static let maximumBeacons = Key<Int64>.integer(
             "maximum_beacons", default: Int64(defaults.maximumBeacons), in: 1...100_000,
             "Beacons that are remembered at one time; past it the one heard longest ago is forgotten.")
@@ -106,7 +109,8 @@ struct AgentConfigurationKeys: Sendable {
             shortestExitTime.declaration, longestExitTime.declaration, blindHold.declaration,
             rangingInterval.declaration,
             reportInterval.declaration,
-            averageOver.declaration, filter.declaration, pathLossExponent.declaration, maximumBeacons.declaration,
+            averageOver.declaration, filter.declaration, pathLossExponent.declaration, signal.declaration,
+            maximumBeacons.declaration,
         ])
     }
 
@@ -125,11 +129,12 @@ struct AgentConfigurationKeys: Sendable {
             "false_exits", falseExitsRule, "Its bound on false exits, instead of that of \"presence\".")
         static let enterCount = Key<Int64?>.optionalInteger(
             "enter_count", in: 1...100, "Its sightings for an enter, instead of those of \"presence\".")
+        static let signal = Signal.key("How near it must be, instead of what \"presence\" says.")
 
         /// What may be different for one beacon.
         static let rules = [
             measuredPower.declaration, pathLossExponent.declaration, exitTime.declaration, falseExits.declaration,
-            enterCount.declaration,
+            enterCount.declaration, signal.declaration,
         ]
     }
 
@@ -143,6 +148,7 @@ struct AgentConfigurationKeys: Sendable {
             "exit_time", in: exitTimes, "The exit time of its beacons, instead of that of \"presence\".")
         static let falseExits = Key<String?>.optionalText(
             "false_exits", falseExitsRule, "The bound on false exits of its beacons, instead of that of \"presence\".")
+        static let signal = Signal.key("How near its beacons must be, instead of what \"presence\" says.")
         static let range = Key<Bool>.boolean(
             "range", default: false,
             "Whether its beacons are listed regularly while one is inside, and the profile \"continuous\" is held for it."
@@ -183,7 +189,7 @@ struct AgentConfigurationKeys: Sendable {
         let regionKeys =
             [Region.name.declaration] + identities.declarations + [
                 Region.beacons.declaration, Region.exitTime.declaration, Region.falseExits.declaration,
-                Region.range.declaration,
+                Region.signal.declaration, Region.range.declaration,
             ]
         let region = Section(
             regionKeys, checks: [identities.formatCheck, .init(regionKeys) { Self.checkRegion($0, identities, &$1) }])

@@ -59,12 +59,15 @@ public struct Event: Sendable {
         case evicted = 1
         /// No longer in the configuration.
         case removed = 2
+        /// Farther away for a while than the configuration allows.
+        case far = 3
 
         public var word: String {
             switch self {
             case .timeout: "timeout"
             case .evicted: "evicted"
             case .removed: "removed"
+            case .far: "far"
             }
         }
     }

@@ -49,6 +49,8 @@ struct TrackedBeacon: Sendable {
     var reportedAt = MonotonicTime.zero
     var silences = SilenceRecord()
     var claimedPower: Int8?
+    /// For how long it has been near enough to enter or, when it is inside, far enough to leave.
+    var dwell = Dwell()
     /// Advertisements since the last report.
     var count: UInt32 = 0
     var minimum: Int8?

@@ -73,10 +73,11 @@ public struct PresenceEngine: ~Copyable, Sendable {
             table.keep(payload, of: place)
         }
         followProximity(place, emit)
+        let isFitting = fits(place, moment, emit)
         if table.beacons[index].isInside {
             if table.beacons[index].state == .unknown { confirm(place, emit) }
             if now - table.beacons[index].reportedAt >= settings.reportInterval { report(.sighting, place, emit) }
-        } else if table.beacons[index].count >= rules[table.beacons[index].rule].enterCount {
+        } else if isFitting, table.beacons[index].count >= rules[table.beacons[index].rule].enterCount {
             enter(place, emit)
         }
         if table.beacons[index].senders.areTwo, !wasClone { emitClone(place, emit) }

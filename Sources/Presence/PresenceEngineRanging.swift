@@ -50,13 +50,21 @@ extension PresenceEngine {
     mutating func followProximity(_ place: Int32, _ emit: (borrowing Event) -> Void) {
         let index = Int(place)
         let before = table.beacons[index].proximity
-        let rule = rules[table.beacons[index].rule]
-        let (_, proximity) = Self.distance(
-            strength: table.beacons[index].recent.filtered(settings.filter),
-            Self.measuredPower(rule, claimed: table.beacons[index].claimedPower, settings.assumedMeasuredPower), rule,
-            after: before)
+        let (_, proximity) = distance(of: place)
         guard proximity != before else { return }
         if table.beacons[index].isInside, before != .unknown { emit(event(.proximity, place)) }
         table.beacons[index].proximity = proximity
+    }
+
+    /// The distance of a beacon by its filtered strength, in metres; negative when not known.
+    func metres(of place: Int32) -> Float { distance(of: place).metres }
+
+    private func distance(of place: Int32) -> (metres: Float, Proximity) {
+        let index = Int(place)
+        let rule = rules[table.beacons[index].rule]
+        return Self.distance(
+            strength: table.beacons[index].recent.filtered(settings.filter),
+            Self.measuredPower(rule, claimed: table.beacons[index].claimedPower, settings.assumedMeasuredPower), rule,
+            after: table.beacons[index].proximity)
     }
 }

@@ -117,11 +117,37 @@ extension PresenceEngine {
 
     mutating func enter(_ place: Int32, _ emit: (borrowing Event) -> Void) {
         table.beacons[Int(place)].state = .present
+        table.beacons[Int(place)].dwell.reset()
         table.beacons[Int(place)].enteredAt = now
         presentCount += 1
         timers.set(place, deadline(of: place))
         report(.enter, place, emit)
         regions.enter(table.beacons[Int(place)].identity, at: now, emit: emit)
+    }
+
+    // MARK: Near and far
+
+    /// Whether the signal lets a beacon enter, as far as anybody asked for that; one that is inside leaves when it has been
+    /// too far away for long enough, and waits as a candidate to come near.
+    mutating func fits(_ place: Int32, _ moment: Hearing, _ emit: (borrowing Event) -> Void) -> Bool {
+        let index = Int(place)
+        guard let gate = rules.gate(of: table.beacons[index].rule) else { return true }
+        let strength = table.beacons[index].recent.filtered(settings.filter)
+        let metres = gate.measure == .distance ? self.metres(of: place) : -1
+        guard table.beacons[index].isInside else {
+            return table.beacons[index].dwell.note(
+                gate.isNear(strength: strength, metres: metres), at: moment.listening, for: gate.enterDwell)
+        }
+        let isFar = gate.isFar(strength: strength, metres: metres)
+        if table.beacons[index].dwell.note(isFar, at: moment.listening, for: gate.exitDwell) {
+            emitExit(place, .far, emit)
+            table.beacons[index].state = .candidate
+            table.beacons[index].dwell.reset()
+            table.beacons[index].report(at: now)
+            timers.set(place, deadline(of: place))
+            regions.leave(table.beacons[index].identity, at: now, reason: .far, emit: emit)
+        }
+        return false
     }
 
     // MARK: Learning

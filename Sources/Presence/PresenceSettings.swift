@@ -38,6 +38,8 @@ public struct PresenceSettings: Sendable {
     public var pathLossExponent = 2.0
     /// The strength at 1 m in place of an implausible one, dBm: what most iBeacons are shipped with.
     public var assumedMeasuredPower: Int8 = -59
+    /// How near a beacon must be to be present; nil: wherever it is heard.
+    public var gate: SignalGate?
     /// Beacons that are tracked at a time, 1 to 1,000,000; about 400 bytes each.
     public var maximumBeacons = 10_000
 
@@ -72,11 +74,14 @@ public struct BeaconRule: Sendable {
     public var exitTime: TimeInterval?
     public var falseExits: FalseExitRate?
     public var pathLossExponent: Double?
+    public var gate: SignalGate?
 
     public init(
         identity: BeaconIdentity, alias: Name = .none, measuredPower: Int8? = nil, enterCount: Int? = nil,
-        exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil, pathLossExponent: Double? = nil
+        exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil, pathLossExponent: Double? = nil,
+        gate: SignalGate? = nil
     ) {
+        self.gate = gate
         self.identity = identity
         self.alias = alias
         self.measuredPower = measuredPower
@@ -96,13 +101,18 @@ public struct RegionRule: Sendable {
     /// beacon the first that says something counts.
     public var exitTime: TimeInterval?
     public var falseExits: FalseExitRate?
+    public var gate: SignalGate?
     /// Whether the beacons inside are listed regularly.
     public var isRanged: Bool
 
+    /// Whether it says anything about its beacons.
+    var hasRules: Bool { exitTime != nil || falseExits != nil || gate != nil }
+
     public init(
         name: Name, patterns: [IdentityPattern], exitTime: TimeInterval? = nil, falseExits: FalseExitRate? = nil,
-        isRanged: Bool = false
+        gate: SignalGate? = nil, isRanged: Bool = false
     ) {
+        self.gate = gate
         self.name = name
         self.patterns = patterns
         self.exitTime = exitTime

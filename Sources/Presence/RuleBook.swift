@@ -38,26 +38,34 @@ struct RuleBook: Sendable {
     /// The common rule, then those of single beacons.
     private var rules: [AppliedRule]
     private var indices: [BeaconIdentity: Int32] = [:]
-    /// Regions that say something about exits, which is looked up once for each beacon without a rule of its own.
+    /// Regions that say something about their beacons, which is looked up once for each beacon without a rule of its own.
     private var regionRules: [(patterns: [IdentityPattern], rule: Int32)] = []
+    /// By rule, apart from the rules, which are read for each sighting; empty when nobody wants any.
+    private var gates: [SignalGate?] = []
 
     init(_ settings: PresenceSettings, _ beacons: [BeaconRule], _ regions: [RegionRule]) {
         rules = [AppliedRule(settings)]
-        for region in regions where region.exitTime != nil || region.falseExits != nil {
+        gates = [settings.gate]
+        for region in regions where region.hasRules {
             regionRules.append((region.patterns, Int32(rules.count)))
             rules.append(AppliedRule(settings, region: region))
+            gates.append(region.gate ?? settings.gate)
         }
         for beacon in beacons {
             indices[beacon.identity] = Int32(rules.count)
             let region = regions.first { region in
-                (region.exitTime != nil || region.falseExits != nil)
-                    && region.patterns.contains { $0.matches(beacon.identity) }
+                region.hasRules && region.patterns.contains { $0.matches(beacon.identity) }
             }
             rules.append(AppliedRule(settings, beacon, region: region))
+            gates.append(beacon.gate ?? region?.gate ?? settings.gate)
         }
+        if gates.allSatisfy({ $0 == nil }) { gates = [] }
     }
 
     subscript(index: Int32) -> AppliedRule { rules[Int(index)] }
+
+    /// How near a beacon of that rule must be.
+    func gate(of index: Int32) -> SignalGate? { gates.isEmpty ? nil : gates[Int(index)] }
 
     func index(of identity: BeaconIdentity) -> Int32 {
         if let index = indices[identity] { return index }

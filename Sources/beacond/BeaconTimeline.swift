@@ -113,6 +113,7 @@ struct BeaconTimeline {
         switch word {
         case "evicted": return "forgotten because the table was full and it was the oldest"
         case "removed": return "no longer in the configuration"
+        case "far": return "farther away than \"signal\" in the configuration allows"
         default: break
         }
         var text = "not heard"
