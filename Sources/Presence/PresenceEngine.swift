@@ -73,7 +73,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
             table.keep(payload, of: place)
         }
         followProximity(place, emit)
-        let isFitting = fits(place, moment, emit)
+        let isFitting = fits(place, emit)
         if table.beacons[index].isInside {
             if table.beacons[index].state == .unknown { confirm(place, emit) }
             if now - table.beacons[index].reportedAt >= settings.reportInterval { report(.sighting, place, emit) }
@@ -129,6 +129,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
             }
             table.beacons[index].standing = standing
             table.beacons[index].rule = newRules.index(of: identity)
+            table.beacons[index].dwell.reset()
             if resetsAverage { table.beacons[index].recent = RecentStrengths() }
             if table.beacons[index].isInside {
                 newRegions.restore(identity, isUnknown: table.beacons[index].state == .unknown)

@@ -129,17 +129,19 @@ extension PresenceEngine {
 
     /// Whether the signal lets a beacon enter, as far as anybody asked for that; one that is inside leaves when it has been
     /// too far away for long enough, and waits as a candidate to come near.
-    mutating func fits(_ place: Int32, _ moment: Hearing, _ emit: (borrowing Event) -> Void) -> Bool {
+    mutating func fits(_ place: Int32, _ emit: (borrowing Event) -> Void) -> Bool {
         let index = Int(place)
         guard let gate = rules.gate(of: table.beacons[index].rule) else { return true }
+        // That of the newest sighting: one that comes late adds to the signal, and must not turn the time back.
+        let moment = table.beacons[index].heardAt
         let strength = table.beacons[index].recent.filtered(settings.filter)
         let metres = gate.measure == .distance ? self.metres(of: place) : -1
         guard table.beacons[index].isInside else {
             return table.beacons[index].dwell.note(
-                gate.isNear(strength: strength, metres: metres), at: moment.listening, for: gate.enterDwell)
+                gate.isNear(strength: strength, metres: metres), at: moment, for: gate.enterDwell)
         }
         let isFar = gate.isFar(strength: strength, metres: metres)
-        if table.beacons[index].dwell.note(isFar, at: moment.listening, for: gate.exitDwell) {
+        if table.beacons[index].dwell.note(isFar, at: moment, for: gate.exitDwell) {
             emitExit(place, .far, emit)
             table.beacons[index].state = .candidate
             table.beacons[index].dwell.reset()

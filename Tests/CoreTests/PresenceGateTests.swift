@@ -70,6 +70,34 @@ struct PresenceGateTests {
         #expect(turns(probe) == ["enter 0", "far 36000"])
     }
 
+    @Test("A sighting that another radio delivers late ends no dwell")
+    func lateness() {
+        let gate = SignalGate(.strength, enter: -70, exit: -80, enterDwell: .seconds(10), exitDwell: .seconds(10))
+        var probe = PresenceProbe(settings(gate))
+        probe.hear(1, at: 10_000, rssi: -60)
+        probe.hear(1, at: 9800, rssi: -60, by: 2)
+        probe.hear(1, at: 9100, rssi: -60, by: 2)
+        #expect(turns(probe) == [])
+        probe.hear(1, at: 20_000, rssi: -60)
+        #expect(turns(probe) == ["enter 20000"])
+        probe.hear(1, at: 21_000, rssi: -90)
+        probe.hear(1, at: 20_500, rssi: -90, by: 2)
+        #expect(turns(probe) == ["enter 20000"])
+    }
+
+    @Test("Other bounds count from the reload on")
+    func reload() {
+        let near = SignalGate(.strength, enter: -70, exit: nil, enterDwell: .seconds(10))
+        let far = SignalGate(.strength, enter: -90, exit: nil, enterDwell: .seconds(10))
+        var probe = PresenceProbe(settings(near))
+        probe.hear(1, at: 0, rssi: -60)
+        probe.reconfigure(settings(far), at: 9000)
+        probe.hear(1, at: 10_000, rssi: -85)
+        #expect(turns(probe) == [])
+        probe.hear(1, at: 20_000, rssi: -85)
+        #expect(turns(probe) == ["enter 20000"])
+    }
+
     @Test("A region is left with its last beacon, and what is nearest to the beacon counts")
     func rules() {
         let near = SignalGate(.strength, enter: -60, exit: -60, exitDwell: .zero)

@@ -23,6 +23,25 @@ struct PresenceSignalTests {
         #expect(probe.events[2].signal == Signal(last: -51, filtered: -64.2, minimum: -51, maximum: -50, count: 2))
     }
 
+    @Test("What two radios hear of one advertisement counts as two strengths of it, and a late one as what it is")
+    func duplicates() {
+        var probe = PresenceProbe()
+        probe.hear(1, at: 0, rssi: -60)
+        for time in stride(from: Int64(1000), through: 3000, by: 1000) {
+            probe.hear(1, at: time, rssi: -60, by: 1)
+            probe.hear(1, at: time + 2, rssi: -64, by: 2)
+        }
+        #expect(probe.events(.enter).count == 1)
+        #expect(probe.insight(1)?.signal.filtered == -62.4, "of -64, -60, -64, -60, -64")
+        // Within a second it belongs to the signal; an older one says nothing any more.
+        probe.hear(1, at: 2500, rssi: -80, by: 2)
+        #expect(probe.insight(1)?.signal.filtered == -65.6)
+        probe.hear(1, at: 2001, rssi: -100, by: 2)
+        #expect(probe.insight(1)?.signal.filtered == -65.6)
+        #expect(probe.engine.lateCount == 1)
+        #expect(probe.proximities.isEmpty, "one wild value of five moves nobody to another zone")
+    }
+
     @Test("What was heard after the last report comes with the exit")
     func remainder() {
         var probe = PresenceProbe()
