@@ -102,6 +102,7 @@ public final class Agent {
     private var nextHousekeeping = MonotonicTime.zero
     private var nextWatchdog = MonotonicTime.distantFuture
     private var reportsAtHousekeeping: UInt64 = 0
+    private var flood = FloodWatch()
 
     /// Opens the sources and the store. Blocks signals for this thread and all that it makes.
     public init(
@@ -342,6 +343,9 @@ public final class Agent {
         let rate = reports / UInt64(Self.housekeepingInterval.milliseconds / 1000)
         reportsAtHousekeeping = road.reportCount
         nextHousekeeping = machine + Self.housekeepingInterval
+        if let event = flood.look(at: machine, road.crowded, tracked: road.trackedCount, eventTime: now) {
+            deliver(event)
+        }
         notify.status("\(rate) adv/s, \(road.presentCount) present, \(sinks.summary)")
     }
 

@@ -27,6 +27,8 @@ public struct Road: ~Copyable {
     public var malformed: MalformedCounts { parser.malformed }
     public var trackedCount: Int { presence.trackedCount }
     public var presentCount: Int { presence.presentCount }
+    /// Sightings for whose beacons there was no place, and beacons that were forgotten for others, since the beginning.
+    var crowded: (refused: UInt64, evicted: UInt64) { (presence.refusedCount, presence.evictedCount) }
 
     /// When something is due that no packet announces.
     public var nextDeadline: MonotonicTime { presence.nextDeadline }

@@ -28,6 +28,8 @@ public struct Event: Sendable {
         case clone = 14
         /// The gateway as a whole does its work again, or something keeps it from it.
         case health = 7
+        /// More strangers than there is room for; at most once a minute.
+        case flood = 8
 
         /// The value of the key `event`.
         public var word: String {
@@ -47,6 +49,7 @@ public struct Event: Sendable {
             case .ranging: "ranging"
             case .clone: "clone"
             case .health: "health"
+            case .flood: "flood"
             }
         }
     }
@@ -156,7 +159,7 @@ public struct Event: Sendable {
     /// For exits: false exits a second that the configuration allows, and that ``exitTime`` is expected to make; nil
     /// when the configuration says the time.
     public var falseExits: (asked: Float, expected: Float)?
-    /// For the events of regions and `ranging`: beacons inside now.
+    /// For the events of regions and `ranging`: beacons inside now; for `flood`, beacons that are tracked.
     public var insideCount: UInt32 = 0
     /// For `ranging`: the region, and the place of the beacon in it, from 1 for the nearest.
     public var region = Name.none
@@ -171,6 +174,12 @@ public struct Event: Sendable {
     public var isHealthy = true
     /// For `gap`: the first and last missing sequence number of the stream.
     public var gap: (first: UInt64, last: UInt64) = (0, 0)
+    /// For `flood`: sightings for whose beacons there was no place, and beacons that were forgotten for others, since the
+    /// last one. Kept where a gap is, because nothing is both.
+    public var flood: (refused: UInt64, evicted: UInt64) {
+        get { (gap.first, gap.last) }
+        set { gap = (newValue.refused, newValue.evicted) }
+    }
 
     public init(kind: Kind, time: MonotonicTime) {
         self.kind = kind

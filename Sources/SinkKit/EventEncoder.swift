@@ -56,7 +56,7 @@ public struct EventEncoder: Sendable {
         case .regionEnter, .regionKnown: writer.string("inside")
         case .unknown, .regionUnknown: writer.string("unknown")
         case .regionExit: writer.string("outside")
-        case .sighting, .adapter, .gap, .proximity, .ranging, .clone, .health: writer.null()
+        case .sighting, .adapter, .gap, .proximity, .ranging, .clone, .health, .flood: writer.null()
         }
         writeTime(event, &writer)
         writeBody(event, &writer)
@@ -139,6 +139,13 @@ public struct EventEncoder: Sendable {
             writer.key("healthy")
             writer.boolean(event.isHealthy)
             writeTrouble(event, &writer)
+        case .flood:
+            writer.key("tracked")
+            writer.integer(event.insideCount)
+            writer.key("refused")
+            writer.integer(event.flood.refused)
+            writer.key("evicted")
+            writer.integer(event.flood.evicted)
         case .gap:
             writer.key("first_seq")
             writer.integer(event.gap.first)

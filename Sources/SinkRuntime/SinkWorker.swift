@@ -189,7 +189,7 @@ public final class SinkWorker: Sendable {
         switch event.kind {
         case .sighting, .enter, .exit, .unknown, .known, .proximity, .ranging, .clone:
             event.isConfigured || showsUnknown
-        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health, .flood: true
         }
     }
 }

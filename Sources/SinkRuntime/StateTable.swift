@@ -29,7 +29,7 @@ struct StateTable {
             case .regionEnter, .regionExit, .regionUnknown, .regionKnown:
                 identity = nil
                 region = event.name
-            case .sighting, .proximity, .ranging, .clone, .adapter, .gap, .health: return nil
+            case .sighting, .proximity, .ranging, .clone, .adapter, .gap, .health, .flood: return nil
             }
         }
     }

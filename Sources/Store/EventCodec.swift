@@ -85,7 +85,7 @@ struct EventCodec: Sendable {
         }
         if let filtered = event.signal.filtered { record.append(integer: filtered.bitPattern) }
         if let lastSeen = event.lastSeenWallTime { record.append(integer: lastSeen.milliseconds) }
-        if event.kind == .gap {
+        if event.kind == .gap || event.kind == .flood {
             record.append(integer: event.gap.first)
             record.append(integer: event.gap.last)
         }
@@ -120,7 +120,7 @@ struct EventCodec: Sendable {
         if event.measuredPower != nil { flags.insert(.measuredPower) }
         if event.signal.filtered != nil { flags.insert(.filtered) }
         if event.lastSeenWallTime != nil { flags.insert(.lastSeen) }
-        if event.kind == .gap { flags.insert(.gap) }
+        if event.kind == .gap || event.kind == .flood { flags.insert(.gap) }
         if event.falseExits != nil { flags.insert(.falseExits) }
         if event.kind == .clone { flags.insert(.otherAddress) }
         if event.trouble != .none { flags.insert(.trouble) }

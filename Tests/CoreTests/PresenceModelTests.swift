@@ -106,7 +106,7 @@ struct PresenceModelTests {
                 case .regionKnown: #expect(unknown.remove(event.name) != nil, "\(context): known twice")
                 case .proximity:
                     #expect(present[event.identity ?? nobody] == event.isConfigured, "\(context): stray proximity")
-                case .adapter, .gap, .health, .ranging, .clone:
+                case .adapter, .gap, .health, .flood, .ranging, .clone:
                     Issue.record("\(context): not presence")
                 }
             }

@@ -25,7 +25,7 @@ from support import Beacon, Broker, Subscriber, end, end_cleanly_when_asked, wai
 
 GATEWAY = "full"
 SIZE = "4m"
-TRANSITIONS = {"enter", "exit", "region_enter", "region_exit", "proximity", "adapter", "health"}
+TRANSITIONS = {"enter", "exit", "region_enter", "region_exit", "proximity", "adapter", "health", "flood"}
 MOST_DUPLICATES = 20
 RECOVERY = 5.0  # seconds from the room's return until the disk is written again
 IN_MEMORY = "go on in memory"

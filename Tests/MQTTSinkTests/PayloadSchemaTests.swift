@@ -42,7 +42,9 @@ import Testing
         let deliveries =
             states.map { Delivery(role: .states, event: transition($0, driver)) }
             + transitions.enumerated().map {
-                Delivery(role: .transitions, event: $1, sequence: UInt64($0 + 1), isReplayed: $0 % 2 == 1)
+                Delivery(
+                    role: .transitions, event: $1, sequence: UInt64($0 + 1),
+                    isReplayed: $0 % 2 == 1 && $0 + 1 < transitions.count)
             }
             + [driver.event(.sighting), unheard, driver.ranged("hall 1", rank: 1, of: 1)].map {
                 Delivery(role: .sightings, event: $0)
@@ -143,6 +145,11 @@ import Testing
         case .gap:
             var event = Event(kind: .gap, time: .zero)
             event.gap = (3, 9)
+            return event
+        case .flood:
+            var event = Event(kind: .flood, time: .zero)
+            event.flood = (3, 9)
+            event.insideCount = 10_000
             return event
         case .health:
             var event = Event(kind: .health, time: .zero)

@@ -68,6 +68,7 @@ import Testing
         case .gap: 4721
         case .unknown: 4722
         case .known: 4723
+        case .flood: 4724
         }
     }
 
@@ -104,6 +105,10 @@ import Testing
             event.trouble = names.intern("hci0 is blind: hci0: the adapter was switched off")
         }
         event.gap = (4716, 4720)
+        if kind == .flood {
+            event.flood = (0, 49_871)
+            event.insideCount = 10_000
+        }
         return event
     }
 

@@ -56,7 +56,7 @@ import Testing
             event.trouble = name()
             event.isHealthy = .random(using: &generator)
         }
-        if kind == .gap {
+        if kind == .gap || kind == .flood {
             event.gap = (.random(in: 0 ... .max, using: &generator), .random(in: 0 ... .max, using: &generator))
         }
         return event

@@ -350,7 +350,7 @@ public struct MQTTSink: ~Copyable, Sink {
         switch event.kind {
         case .sighting: event.isConfigured ? true : isWantedStranger(event)
         case .enter, .exit, .unknown, .known, .proximity, .ranging, .clone: event.isConfigured
-        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health: true
+        case .regionEnter, .regionExit, .regionUnknown, .regionKnown, .adapter, .gap, .health, .flood: true
         }
     }
 

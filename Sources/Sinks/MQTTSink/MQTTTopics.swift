@@ -122,7 +122,7 @@ struct MQTTTopics {
             }
         case .regionEnter, .regionExit, .regionUnknown, .regionKnown: .region(event.name)
         case .ranging: .region(event.region)
-        case .adapter, .gap, .health: .gateway
+        case .adapter, .gap, .health, .flood: .gateway
         }
     }
 

@@ -31,6 +31,11 @@ struct TextFormatter: Sendable {
         case .health:
             columns.append(event.isHealthy ? "well" : "not well", width: 28)
             if event.trouble != .none { columns.append(vocabulary.names[event.trouble], width: 0) }
+        case .flood:
+            let counts = event.flood
+            columns.append(
+                "\(counts.refused) sightings refused, \(counts.evicted) beacons forgotten, \(event.insideCount) tracked",
+                width: 0)
         case .gap:
             columns.append("\(event.gap.first) to \(event.gap.last) are missing", width: 0)
         }

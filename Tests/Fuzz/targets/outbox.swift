@@ -50,7 +50,7 @@ private func checkSpellings(_ event: Event, _ vocabulary: Vocabulary) {
         writer.reset()
         encoder.encodeState(event, into: &writer)
         checkJSON(writer.bytes)
-    case .sighting, .proximity, .ranging, .clone, .adapter, .gap, .health: break
+    case .sighting, .proximity, .ranging, .clone, .adapter, .gap, .health, .flood: break
     }
 
     let line = String(decoding: TextFormatter(vocabulary: vocabulary).line(event), as: UTF8.self)

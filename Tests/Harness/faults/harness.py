@@ -28,7 +28,7 @@ WINDOW = 20  # messages that may be unacknowledged, and so repeated after a brea
 GROUP = 64  # transitions of one commit, whose acknowledgements a crash may forget
 TRANSITIONS = {
     "enter", "exit", "region_enter", "region_exit", "region_unknown", "region_known", "proximity", "clone", "adapter",
-    "health", "gap",
+    "health", "gap", "flood",
 }
 
 
