@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import BeaconModel
+public import BeaconModel
 import Configuration
 import Presence
 
 /// One line of a recording of sightings: something that happened at its `t`.
-struct RecordedLine {
-    enum Content {
+public struct RecordedLine {
+    public enum Content {
         case sighting(Sighting)
         case radio(Name, RadioActivity)
         /// Only time passes.
         case moment
     }
 
-    let time: MonotonicTime
-    let content: Content
+    public let time: MonotonicTime
+    public let content: Content
 }
 
 /// What is wrong with a line.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import BeaconModel
+public import BeaconModel
 import Glibc
 import LinuxIO
 
 /// Why a recording cannot be read, or not to its end.
-struct RecordingError: Error {
-    let description: String
+public struct RecordingError: Error {
+    public let description: String
 }
 
 /// Reads a file of lines that tell what was heard and what the radios did.
-struct Recording: ~Copyable {
+public struct Recording: ~Copyable {
     private let path: String
     private var reader: LineReader
     private var lines: RecordedLines
     /// Lines that were read, the empty ones among them.
-    private(set) var lineCount: UInt64 = 0
+    public private(set) var lineCount: UInt64 = 0
 
-    init(path: String, formats: FormatCatalog, names: NameTable) throws(RecordingError) {
+    public init(path: String, formats: FormatCatalog, names: NameTable) throws(RecordingError) {
         do { reader = LineReader(try FileDescriptor.open(path, O_RDONLY)) } catch {
             throw RecordingError(description: error.description)
         }
@@ -26,7 +26,7 @@ struct Recording: ~Copyable {
     }
 
     /// The next line that says something; nil at the end.
-    mutating func next() throws(RecordingError) -> RecordedLine? {
+    public mutating func next() throws(RecordingError) -> RecordedLine? {
         var result: RecordedLine?
         var fault: RecordedLineError?
         var found = true

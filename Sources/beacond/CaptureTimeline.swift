@@ -10,20 +10,22 @@ import Presence
 import Scanner
 import SinkKit
 
-/// Follows one beacon through a capture, on the road that the daemon has.
+/// Follows one beacon through a capture or a recording of sightings, on the road that the daemon has.
 struct CaptureTimeline {
     private let configuration: AgentConfiguration
     private let names: NameTable
     private let path: String
+    private let input: Replay.Input
 
     /// - Parameter configuration: its presence settings decide as they would in the daemon.
-    init(_ configuration: AgentConfiguration, names: NameTable, path: String) {
+    init(_ configuration: AgentConfiguration, names: NameTable, path: String, isRecording: Bool) {
         var configuration = configuration
         // It only says how often is told what is decided in any case.
         configuration.presence.reportInterval = .zero
         self.configuration = configuration
         self.names = names
         self.path = path
+        input = isRecording ? .recording(path: path) : .capture(path: path)
     }
 
     func timeline(of selection: BeaconSelection) throws(CommandError) -> BeaconTimeline {
@@ -31,7 +33,9 @@ struct CaptureTimeline {
         let formats = configuration.decoder.catalog
         var timeline = BeaconTimeline(identity: ScanRow.identity(of: event, formats) ?? selection.text, source: path)
         timeline.alias = event["alias"]?.text
-        timeline.notes.append("a capture does not say when the radio paused: it counts as listening all the time")
+        if case .capture = input {
+            timeline.notes.append("a capture does not say when the radio paused: it counts as listening all the time")
+        }
         try follow(identity, into: &timeline)
         return timeline
     }
@@ -45,7 +49,7 @@ struct CaptureTimeline {
         var seen: Set<BeaconIdentity> = []
         var others: [String] = []
         do throws(AgentError) {
-            _ = try Replay(configuration, names: names, input: .capture(path: path)).run(everySighting: true) { event in
+            _ = try Replay(configuration, names: names, input: input).run(everySighting: true) { event in
                 guard let identity = event.identity, seen.insert(identity).inserted else { return true }
                 writer.reset()
                 encoder.encode(Delivery(role: .sightings, event: copy event), stream: "", into: &writer)
@@ -61,49 +65,106 @@ struct CaptureTimeline {
         return found
     }
 
-    private func follow(_ identity: BeaconIdentity, into timeline: inout BeaconTimeline) throws(CommandError) {
-        var road = Road(configuration)
-        let adapter = names.intern(SourceSpecification.capture(path: path).adapterName)
+    /// Where the story is.
+    private struct Progress: ~Copyable {
+        var road: Road
         var last = MonotonicTime.zero
         var insight: BeaconInsight?
+    }
+
+    private func follow(_ identity: BeaconIdentity, into timeline: inout BeaconTimeline) throws(CommandError) {
+        var progress = Progress(road: Road(configuration))
+        switch input {
+        case .capture(let path): try follow(identity, capture: path, &progress, &timeline)
+        case .recording(let path): try follow(identity, recording: path, &progress, &timeline)
+        }
+        timeline.decisions.append(ending(progress.insight, at: progress.last))
+    }
+
+    private func follow(
+        _ identity: BeaconIdentity, capture path: String, _ progress: inout Progress, _ timeline: inout BeaconTimeline
+    ) throws(CommandError) {
+        let name = SourceSpecification.capture(path: path).adapterName
+        let adapter = names.intern(name)
         do {
             var reader = try CaptureReader(path: path)
             while true {
                 let found = try reader.next { _, time, packet in
-                    // A clock that was set back while it recorded: time never runs backwards.
-                    last = max(last, time)
-                    timeline.extend(to: last)
-                    if let before = insight, let deadline = before.deadline, deadline <= last {
-                        road.tick(last) { self.take($0, identity, before, &timeline) }
-                        insight = road.insight(of: identity)
-                        if before.state == .candidate, insight?.state != .candidate {
-                            timeline.decisions.append(self.forgotten(before, at: deadline))
-                        }
-                    }
-                    let before = insight
-                    road.receive(packet, at: last, from: adapter) { self.take($0, identity, before, &timeline) }
-                    insight = road.insight(of: identity)
-                    guard let now = insight, now.lastSeen != before?.lastSeen else { return }
-                    if now.state == .candidate, before?.state != .candidate {
-                        timeline.decisions.append(self.firstHeard(now))
-                    }
-                    timeline.samples.append(self.sample(now))
+                    begin(identity, at: time, &progress, &timeline)
+                    let (before, last) = (progress.insight, progress.last)
+                    progress.road.receive(packet, at: last, from: adapter) { take($0, identity, before, &timeline) }
+                    finish(identity, by: name, &progress, &timeline)
                 }
                 if !found { break }
             }
             if reader.endedEarly { timeline.notes.append("the capture ends in the middle of a record") }
         } catch {
-            guard road.packetCount > 0 else { throw CommandError(.noInput, error.description) }
+            guard progress.road.packetCount > 0 else { throw CommandError(.noInput, error.description) }
             timeline.notes.append(error.description)
         }
-        timeline.decisions.append(ending(insight, at: last))
     }
 
-    private func sample(_ insight: BeaconInsight) -> BeaconTimeline.Sample {
-        BeaconTimeline.Sample(
-            time: insight.lastSeen, strengths: insight.signal.last.map { Int($0)...Int($0) },
-            filtered: insight.signal.filtered.map(Double.init), count: 1,
-            adapter: SourceSpecification.capture(path: path).adapterName, exit: rule(insight))
+    private func follow(
+        _ identity: BeaconIdentity, recording path: String, _ progress: inout Progress, _ timeline: inout BeaconTimeline
+    ) throws(CommandError) {
+        do {
+            var recording = try Recording(path: path, formats: configuration.decoder.catalog, names: names)
+            while let line = try recording.next() {
+                begin(identity, at: line.time, &progress, &timeline)
+                let before = progress.insight
+                switch line.content {
+                case .sighting(let sighting):
+                    progress.road.observe(sighting) { take($0, identity, before, &timeline) }
+                    finish(identity, by: names[sighting.adapter], &progress, &timeline)
+                case .radio(let name, let activity):
+                    timeline.decisions.append(
+                        .init(time: line.time, kind: .radio, reason: "\(names[name]) \(Self.text(activity))"))
+                    progress.road.radio(name, activity, at: line.time) { take($0, identity, before, &timeline) }
+                case .moment: progress.road.tick(line.time) { take($0, identity, before, &timeline) }
+                }
+                progress.insight = progress.road.insight(of: identity)
+            }
+        } catch { throw CommandError(.noInput, error.description) }
+    }
+
+    private static func text(_ activity: RadioActivity) -> String {
+        switch activity {
+        case .scanning(let window, let interval) where window == interval: "listens without pause"
+        case .scanning(let window, let interval):
+            "listens \(TerminalText.interval(window)) of \(TerminalText.interval(interval))"
+        case .paused: "pauses"
+        case .blind: "is blind"
+        }
+    }
+
+    /// Time passes, and with it what was due.
+    private func begin(
+        _ identity: BeaconIdentity, at time: MonotonicTime, _ progress: inout Progress, _ timeline: inout BeaconTimeline
+    ) {
+        // A clock that was set back while it recorded: time never runs backwards.
+        progress.last = max(progress.last, time)
+        let last = progress.last
+        timeline.extend(to: last)
+        guard let before = progress.insight, let deadline = before.deadline, deadline <= last else { return }
+        progress.road.tick(last) { take($0, identity, before, &timeline) }
+        progress.insight = progress.road.insight(of: identity)
+        if before.state == .candidate, progress.insight?.state != .candidate {
+            timeline.decisions.append(forgotten(before, at: deadline))
+        }
+    }
+
+    /// Notes what a sighting changed.
+    private func finish(
+        _ identity: BeaconIdentity, by adapter: String, _ progress: inout Progress, _ timeline: inout BeaconTimeline
+    ) {
+        let before = progress.insight
+        progress.insight = progress.road.insight(of: identity)
+        guard let now = progress.insight, now.lastSeen != before?.lastSeen else { return }
+        if now.state == .candidate, before?.state != .candidate { timeline.decisions.append(firstHeard(now)) }
+        timeline.samples.append(
+            BeaconTimeline.Sample(
+                time: now.lastSeen, strengths: now.signal.last.map { Int($0)...Int($0) },
+                filtered: now.signal.filtered.map(Double.init), count: 1, adapter: adapter, exit: rule(now)))
     }
 
     private func rule(_ insight: BeaconInsight) -> BeaconTimeline.ExitRule? {

@@ -18,8 +18,9 @@ enum ExplainCommand {
             Option("--force", nil, "replaces a plot that is there"),
         ],
         details: """
-            FILE is a btsnoop capture (beacond record, btmon -w), which goes down the same road as
-            in the daemon, or what the sink json wrote, whose decisions are shown as they were.
+            FILE is a btsnoop capture (beacond record, btmon -w) or a recording of sightings (the
+            lines with "t" that beacond replay reads), which go down the same road as in the
+            daemon; or what the sink json wrote, whose decisions are shown as they were.
 
             BEACON is \(BeaconSelection.forms).
 
@@ -31,6 +32,8 @@ enum ExplainCommand {
 
     /// A day of a busy gateway; what is larger is better cut with grep first.
     private static let maximumRun = 1 << 29
+    /// Of a recording's first line.
+    private static let longestLine = 4096
     private static let captureMagic = Array("btsnoop\0".utf8)
 
     private enum PlotFormat { case svg, html }
@@ -45,8 +48,11 @@ enum ExplainCommand {
                 try ConfigurationLoading.defaults(names: names)
             }
         let timeline: BeaconTimeline
-        if try isCapture(path) {
-            timeline = try CaptureTimeline(configuration, names: names, path: path).timeline(of: selection)
+        let isRecording = try isRecording(path)
+        let isCapture = try isCapture(path)
+        if isRecording || isCapture {
+            let capture = CaptureTimeline(configuration, names: names, path: path, isRecording: isRecording)
+            timeline = try capture.timeline(of: selection)
         } else {
             let text: [UInt8]
             do { text = try FileDescriptor.contents(of: path, limit: maximumRun) } catch {
@@ -71,6 +77,17 @@ enum ExplainCommand {
         if path.hasSuffix(".svg") { return .svg }
         if path.hasSuffix(".html") { return .html }
         throw arguments.usage("--plot \(path): expected a file that ends in .svg or .html")
+    }
+
+    /// Whether the first line that is one has a "t", which no event has.
+    private static func isRecording(_ path: String) throws(CommandError) -> Bool {
+        var beginning = [UInt8](repeating: 0, count: longestLine)
+        do {
+            let file = try FileDescriptor.open(path, O_RDONLY)
+            let count = try file.read(into: &beginning) ?? 0
+            let line = beginning[..<count].split(separator: UInt8(ascii: "\n")).first ?? []
+            return (try? Document(Array(line)).root)?["t"] != nil
+        } catch { throw CommandError(.noInput, SystemError("read", path, code: error.code).description) }
     }
 
     private static func isCapture(_ path: String) throws(CommandError) -> Bool {

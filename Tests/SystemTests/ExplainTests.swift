@@ -59,6 +59,32 @@ import Testing
     }
 
     /// The same as a replay: explain decides nothing by itself.
+    @Test func aRecordingOfSightingsIsTold() throws {
+        func sighting(_ time: Int, rssi: Int) -> String {
+            """
+            {"t":\(time),"format":"ibeacon","uuid":"494e5445-4c4c-495f-524f-434b535f4857","major":20594,"minor":62207,\
+            "rssi":\(rssi),"adapter":"hci1"}
+            """
+        }
+        let lines =
+            [#"{"t":1,"adapter":"hci1","window_ms":30,"interval_ms":300}"#]
+            + (2...5).map { sighting($0, rssi: -60) } + [#"{"t":6,"adapter":"hci1","listening":null}"#]
+            + [#"{"t":16,"adapter":"hci1","listening":true}"#, #"{"t":60}"#]
+        let path = try folder.file("walk.jsonl", lines.joined(separator: "\n") + "\n")
+        let outcome = try run("rock", path, "--config", try config("\"exit_time\": \"20s\""))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let rows = rows(outcome)
+        #expect(rows.contains { $0.contains("hci1 listens 30 ms of 300 ms") }, "\(outcome.output)")
+        #expect(rows.contains { $0.contains("hci1 is blind") })
+        #expect(rows.contains { $0.contains("enter") && $0.contains("heard often enough") })
+        #expect(rows.contains { $0.contains("not heard for 30 s") }, "10 s of them nobody listened")
+        #expect(rows.last?.contains("not tracked") == true)
+        let broken = try folder.file("broken.jsonl", sighting(2, rssi: -60) + "\n{\"t\":1}\n")
+        let refused = try run("rock", broken, "--config", try config("\"exit_time\": \"20s\""))
+        #expect(refused.status == 66)
+        #expect(refused.errors.contains("broken.jsonl:2: \"t\" is earlier"), "\(refused.errors)")
+    }
+
     @Test func itDecidesAsAReplay() throws {
         for presence in ["\"exit_time\": \"3s\"", "\"exit_time\": \"20s\"", "\"false_exits\": \"1/day\""] {
             let config = try config(presence)
