@@ -13,7 +13,7 @@ import Testing
 /// The life of announcements at a real mosquitto.
 @Suite(.serialized) struct DiscoveryBrokerTests {
     private static let limits = MQTTLimits(
-        discoveryDelay: .milliseconds(200), discoveryJitter: .milliseconds(300))
+        discoveryDelay: .milliseconds(200), discoveryJitter: .milliseconds(300), discoveryFarewell: .milliseconds(500))
     private static let node = "homeassistant/device/beacond_gw1"
     private static let badge = "ibeacon_\(Driver.uuid)_1_2"
     private static let tag = "device_c4_3A7c_3A8d_3A6a_3A11_3A22"
@@ -126,6 +126,42 @@ import Testing
         #expect(try serve(second, subscriber) { $0.last?.topic == "\(Self.node)/\(Self.badge)/config" })
         #expect(subscriber.messages.last?.payload == "")
         #expect(Set(try retained(broker).keys) == topics(["gateway", "region_hall_201", Self.tag]))
+    }
+
+    @Test(arguments: ["2024.3", "2026.7"])
+    func `at its birth Home Assistant is shown once more what went while it was off`(release: String) throws {
+        let broker = try Broker()
+        let subscriber = try Subscriber(broker, "homeassistant/#")
+        let driver = driver(broker, ["release": .text(release)])
+        try driver.open()
+        #expect(try serve(driver, subscriber) { $0.contains { $0.topic.contains(Self.badge) } })
+        try driver.idle(seconds: 1)
+        let topics = Set(subscriber.messages.map(\.topic).filter { $0.contains(Self.badge) })
+        #expect(!topics.isEmpty)
+        var inventory = DiscoverySample.inventory(driver.vocabulary.names)
+        inventory.beacons.removeFirst()
+        driver.board.post(inventory)
+        #expect(try serve(driver, subscriber) { $0.count { $0.payload.isEmpty } == topics.count })
+        let before = subscriber.messages.count
+        try broker.publish(["-t", "homeassistant/status", "-m", "online"])
+        #expect(
+            try serve(driver, subscriber) {
+                $0.dropFirst(before).count { topics.contains($0.topic) } == 2 * topics.count
+            })
+        let shown = subscriber.messages.dropFirst(before).filter { topics.contains($0.topic) }
+        for message in shown.prefix(topics.count) {
+            #expect(message.payload.contains(#""origin":{"name":"beacond"}"#))
+            #expect(message.payload.contains(#""identifiers":["beacond_gw1_\#(Self.badge)"]"#), "\(message.payload)")
+            #expect(message.payload.contains(#""unique_id":"beacond_gw1_\#(Self.badge)_"#))
+        }
+        #expect(shown.suffix(topics.count).allSatisfy { $0.payload.isEmpty })
+        #expect(try retained(broker).keys.allSatisfy { !topics.contains($0) })
+        // Once, and not at all for what is there again.
+        let after = subscriber.messages.count
+        driver.board.post(DiscoverySample.inventory(driver.vocabulary.names))
+        try broker.publish(["-t", "homeassistant/status", "-m", "online"])
+        try driver.idle(seconds: 1.5)
+        #expect(subscriber.messages.dropFirst(after).allSatisfy { !$0.payload.isEmpty })
     }
 
     @Test func `another form takes the place of the old one`() throws {

@@ -331,8 +331,8 @@ import Testing
     @Test func oneStoreAFile() async throws {
         try await withStore { store in
             let error = #expect(throws: StoreError.self) { _ = try open() }
-            #expect(error?.cause == .failed)
-            #expect(error?.description.contains("no other process") == true)
+            #expect(error?.cause == .busy)
+            #expect(error?.description.contains("another process uses it") == true)
             store.register(sink: "a") {}
             store.append(World.event(1))
             try await store.waitUntilCommitted()

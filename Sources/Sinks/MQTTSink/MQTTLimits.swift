@@ -43,6 +43,10 @@ struct MQTTLimits {
     /// Longest wait after a birth of Home Assistant, which is busy then, and to which all gateways answer at once.
     var discoveryJitter = TimeInterval.seconds(5)
 
+    /// From what Home Assistant is shown once more at its birth to its end: it needs some tenths of a second to make
+    /// entities of it.
+    var discoveryFarewell = TimeInterval.seconds(5)
+
     /// Seconds from the loss of the connection to the will, MQTT 5 only: restarts and short outages stay unseen.
     var willDelay: UInt32 = 60
 

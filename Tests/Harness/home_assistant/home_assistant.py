@@ -196,57 +196,6 @@ class Trial:
                 wrong.append(f"{device['name']} is not reached by the gateway")
         self.row("each device is reached by the gateway", "; ".join(sorted(set(wrong))))
 
-    def left(self):
-        """Entities of the keys that somebody still provides."""
-        return [entity for entity, state in self.home.states().items() if "keys" in entity
-                and not (state["state"] == "unavailable" and state["attributes"].get("restored"))]
-
-    def fired(self, what, before, times):
-        """That the automations have fired as often since then."""
-        found = {name: self.arrivals[name] - before[name] for name in times}
-        self.row(what, "" if found == times else f"{found}, not {times}")
-
-    def reaches(self, state, seconds=60):
-        """Whether the keys are so within that time."""
-        return wait_until(
-            lambda: self.home.states().get("binary_sensor.keys_presence", {}).get("state") == state, seconds, 0.2)
-
-    def hang(self):
-        """A radio that hangs, for less and for longer than `blind_hold`, and true arrivals."""
-
-        def hang(expected):
-            self.gateway.radio.hangs = True
-            time.sleep(HANG)
-            self.row(f"a radio has hung for {HANG} s, and the keys are {expected}",
-                     "" if self.reaches(expected, 5) else "they are not")
-            self.gateway.radio.hangs = False
-            self.settles("it is back")
-
-        def turn(name):
-            self.gateway.room.keys_are_here = False
-            self.row(f"the keys go {name}", "" if self.reaches("off") else "they stay")
-            self.gateway.room.keys_are_here = True
-            self.row(f"the keys come {name}", "" if self.reaches("on") else "they stay away")
-            time.sleep(1)
-
-        once, never = {"to": 1, "from and to": 1}, {"to": 0, "from and to": 0}
-        before = dict(self.arrivals)
-        hang("on")
-        self.fired("no automation has fired", before, never)
-        turn("after that")
-        self.fired("both automations have fired once", before, once)
-
-        before = dict(self.arrivals)
-        self.gateway.configure(presence={"exit_time": "5s", "blind_hold": "20s"})
-        self.gateway.reload()
-        hang("unknown")
-        self.fired("blind for longer than blind_hold: only the one without from has fired", before, {"to": 1, "from and to": 0})
-        turn("after that, too")
-        self.fired("both automations have fired once more", before, {"to": 2, "from and to": 1})
-        self.gateway.configure()
-        self.gateway.reload()
-        self.settles("as before")
-
     def removals(self):
         def gone():
             names = [entry["entity_id"] for entry in self.home.registry().values()] + list(self.home.states())
@@ -275,9 +224,7 @@ class Trial:
         self.gateway.reload()
         time.sleep(5)
         self.home.start()
-        # It keeps what it was not there to see removed, as no longer provided; a person deletes that.
-        wait_until(lambda: self.left() == [], 60, 0.5)
-        self.row("removed while Home Assistant was off: left as no longer provided", ", ".join(self.left()[:4]))
+        check("removed while Home Assistant was off")
 
     def log(self):
         lines = [line for line in self.home.log().splitlines()

@@ -9,16 +9,19 @@ import SinkKit
 /// The broker is the memory: what this gateway announced is read back after each connection. What is not wanted any
 /// more is cleared, what is there already is not sent again, and what a beacon was heard to measure is kept.
 struct DiscoveryDesk {
-    /// A retained message to publish; without a payload it takes one back.
+    /// A message to publish; without a payload it takes back what is retained.
     struct Message: Equatable {
         var topic: String
         var payload: [UInt8]
+        var isRetained = true
     }
 
     private enum Job {
         /// Home Assistant shall keep the entities of a topic for the announcement that takes its place.
         case migrate(String)
         case announce(DiscoveryObject, isForced: Bool)
+        /// What has no successor, which Home Assistant may be off to see.
+        case retire(String)
         case clear(String)
     }
 
@@ -51,6 +54,7 @@ struct DiscoveryDesk {
 
     private let delay: TimeInterval
     private let jitter: TimeInterval
+    private let farewellDelay: TimeInterval
     private let board: InventoryBoard
     private let formats: FormatCatalog
     private var documents: DiscoveryDocuments
@@ -71,6 +75,9 @@ struct DiscoveryDesk {
     /// Beacons that were heard to measure more, and when to tell.
     private var changed: Set<BeaconIdentity> = []
     private var changeTime: MonotonicTime?
+    private var farewell = DiscoveryFarewell()
+    /// When what Home Assistant was shown once more is taken back.
+    private var farewellTime: MonotonicTime?
 
     init(_ documents: DiscoveryDocuments, context: SinkContext, limits: MQTTLimits) {
         self.documents = documents
@@ -78,6 +85,7 @@ struct DiscoveryDesk {
         formats = context.vocabulary.formats
         delay = limits.discoveryDelay
         jitter = limits.discoveryJitter
+        farewellDelay = limits.discoveryFarewell
     }
 
     /// What to subscribe to at each connection.
@@ -143,7 +151,7 @@ struct DiscoveryDesk {
     /// When ``next(at:)`` has something to do by itself.
     var nextTime: MonotonicTime {
         var next = MonotonicTime.distantFuture
-        for time in [readingEnd, birthTime, changeTime] { next = min(next, time ?? next) }
+        for time in [readingEnd, birthTime, changeTime, farewellTime] { next = min(next, time ?? next) }
         return next
     }
 
@@ -165,6 +173,14 @@ struct DiscoveryDesk {
         if let time = birthTime, now >= time {
             birthTime = nil
             plan(isForced: true)
+            if !farewell.isEmpty {
+                outgoing += farewell.placeholders(node: documents.node)
+                farewellTime = now + farewellDelay
+            }
+        }
+        if let time = farewellTime, now >= time {
+            farewellTime = nil
+            outgoing += farewell.clears()
         }
         if let time = changeTime {
             guard now >= time else { return false }
@@ -211,7 +227,7 @@ struct DiscoveryDesk {
         let moved = hasSuccessor ? stale.filter { object(of: $0) != nil } : []
         let announcements = documents.order.map { Job.announce($0, isForced: isForced) }
         // A unique id must not be there twice, except from an announcement that has made room.
-        let gone = stale.filter { !moved.contains($0) }.map { Job.clear($0) }
+        let gone = stale.filter { !moved.contains($0) }.map { Job.retire($0) }
         jobs = gone + moved.map { .migrate($0) } + announcements + moved.map { .clear($0) }
         nextJob = 0
     }
@@ -219,11 +235,16 @@ struct DiscoveryDesk {
     private mutating func work(on job: Job) {
         switch job {
         case .migrate(let topic): outgoing.append(Message(topic: topic, payload: Self.migration))
+        case .retire(let topic):
+            farewell.remember(topic, announced[topic]?.components ?? [:])
+            announced[topic] = nil
+            outgoing.append(Message(topic: topic, payload: []))
         case .clear(let topic):
             announced[topic] = nil
             outgoing.append(Message(topic: topic, payload: []))
         case .announce(let object, let isForced):
             for document in documents.documents(of: object, measuring: keys(of: object)) {
+                farewell.forget(document.topic)
                 let last = announced[document.topic]
                 let digest = document.payload.hashValue
                 guard isForced || last?.digest != digest else { continue }

@@ -448,7 +448,7 @@ struct DiscoveryDocuments {
 }
 
 extension JSONWriter {
-    fileprivate mutating func member(_ key: String, _ value: String) {
+    mutating func member(_ key: String, _ value: String) {
         self.key(key)
         string(value)
     }

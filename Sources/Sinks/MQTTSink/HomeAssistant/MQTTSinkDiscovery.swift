@@ -21,7 +21,8 @@ extension MQTTSink {
             do throws(MQTTFailure) {
                 window.sendBeside(
                     try connection.publish(
-                        Array(message.topic.utf8CString), message.payload, .atLeastOnce, retain: true, properties))
+                        Array(message.topic.utf8CString), message.payload, .atLeastOnce, retain: message.isRetained,
+                        properties))
             } catch {
                 guard case .unsendable(let reason) = error else { throw error }
                 context.log(.warning, "cannot publish to \(message.topic): \(reason)")
