@@ -73,7 +73,7 @@ public struct PresenceEngine: ~Copyable, Sendable {
             table.keep(payload, of: place)
         }
         followProximity(place, emit)
-        let isFitting = fits(place, emit)
+        let isFitting = !rules.hasGates || fits(place, emit)
         if table.beacons[index].isInside {
             if table.beacons[index].state == .unknown { confirm(place, emit) }
             if now - table.beacons[index].reportedAt >= settings.reportInterval { report(.sighting, place, emit) }

@@ -59,6 +59,7 @@ extension PresenceEngine {
     /// The distance of a beacon by its filtered strength, in metres; negative when not known.
     func metres(of place: Int32) -> Float { distance(of: place).metres }
 
+    @inline(__always)
     private func distance(of place: Int32) -> (metres: Float, Proximity) {
         let index = Int(place)
         let rule = rules[table.beacons[index].rule]

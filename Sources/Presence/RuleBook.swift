@@ -64,8 +64,11 @@ struct RuleBook: Sendable {
 
     subscript(index: Int32) -> AppliedRule { rules[Int(index)] }
 
+    /// Whether any beacon must be near.
+    var hasGates: Bool { !gates.isEmpty }
+
     /// How near a beacon of that rule must be.
-    func gate(of index: Int32) -> SignalGate? { gates.isEmpty ? nil : gates[Int(index)] }
+    func gate(of index: Int32) -> SignalGate? { hasGates ? gates[Int(index)] : nil }
 
     func index(of identity: BeaconIdentity) -> Int32 {
         if let index = indices[identity] { return index }
