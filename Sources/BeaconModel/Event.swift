@@ -147,6 +147,9 @@ public struct Event: Sendable {
     public var proximity = Proximity.unknown
     /// Estimated distance in metres; negative when it could not be determined.
     public var accuracy: Float = -1
+    /// For sightings and `ranging`: how far ``accuracy`` is off by the spread of the strengths alone, one standard
+    /// deviation in metres; negative when not known. It is not kept in the outbox.
+    public var accuracyUncertainty: Float = -1
     /// For exits: since when nobody heard it.
     public var lastSeen: MonotonicTime?
     /// ``lastSeen`` in the world's time; stamped on the way out.

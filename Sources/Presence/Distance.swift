@@ -14,6 +14,12 @@ enum Distance {
         return min(Float(powerOfTen(loss / (10 * pathLossExponent))), limit)
     }
 
+    /// How far such a distance is off when the strength is by so many dB, in metres: what the path-loss model says to the
+    /// first order, ln 10 / 10 of the distance for each dB over the exponent.
+    static func uncertainty(metres: Float, deviation: Float, pathLossExponent: Double) -> Float {
+        metres * deviation * Float(0.230_258_5 / pathLossExponent)
+    }
+
     /// Half a metre and three metres are what phone libraries use; Apple names no numbers.
     static func proximity(metres: Float) -> Proximity {
         metres < 0 ? .unknown : metres <= 0.5 ? .immediate : metres <= 3 ? .near : .far

@@ -98,6 +98,12 @@ extension PresenceEngine {
         event.measuredPower = Self.measuredPower(rule, claimed: beacon.claimedPower, settings.assumedMeasuredPower)
         (event.accuracy, event.proximity) = Self.distance(
             strength: event.signal.filtered, event.measuredPower, rule, after: beacon.proximity)
+        if kind == .sighting || kind == .ranging, event.accuracy >= 0,
+            let deviation = table.beacons[Int(place)].recent.deviationOfMean
+        {
+            event.accuracyUncertainty = Distance.uncertainty(
+                metres: event.accuracy, deviation: deviation, pathLossExponent: rule.pathLossExponent)
+        }
         return event
     }
 

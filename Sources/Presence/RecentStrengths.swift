@@ -19,6 +19,18 @@ struct RecentStrengths: Sendable {
         next = Int(next) + 1 == length ? 0 : next + 1
     }
 
+    /// One standard deviation of the mean, in dB; nil before the second strength.
+    var deviationOfMean: Float? {
+        guard count > 1 else { return nil }
+        let mean = Float(sum) / Float(count)
+        var squares: Float = 0
+        for index in 0..<Int(count) {
+            let distance = Float(strengths[index]) - mean
+            squares += distance * distance
+        }
+        return (squares / Float(Int(count) * (Int(count) - 1))).squareRoot()
+    }
+
     /// dBm; nil before the first strength.
     func filtered(_ filter: SignalFilter) -> Float? {
         guard count > 0 else { return nil }

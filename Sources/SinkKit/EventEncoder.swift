@@ -190,6 +190,10 @@ public struct EventEncoder: Sendable {
         writer.string(event.proximity.word)
         writer.key("accuracy")
         writer.decimal(Double(event.accuracy), decimals: 2)
+        if event.accuracyUncertainty >= 0 {
+            writer.key("accuracy_uncertainty")
+            writer.decimal(Double(event.accuracyUncertainty), decimals: 2)
+        }
         writer.key("signal_quality")
         if let filtered = event.signal.filtered {
             writer.string(SignalQuality(strength: filtered).word)

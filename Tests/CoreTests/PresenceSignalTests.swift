@@ -42,6 +42,25 @@ struct PresenceSignalTests {
         #expect(probe.proximities.isEmpty, "one wild value of five moves nobody to another zone")
     }
 
+    @Test("A distance comes with what the spread of its strengths makes of it")
+    func uncertainty() throws {
+        var settings = enteringAtOnce()
+        settings.reportInterval = .zero
+        var probe = PresenceProbe(settings)
+        for (index, rssi) in [Int8(-60), -64, -62, -66, -58].enumerated() {
+            probe.hear(1, at: Int64(index) * 1000, rssi: rssi, power: -59)
+        }
+        let last = try #require(probe.events(.sighting).last)
+        // s = sqrt(10) dB of five strengths, so sqrt(2) dB of their mean; an exponent of 2.
+        let expected = Double(last.accuracy) * log(10) / 20 * 2.0.squareRoot()
+        #expect(abs(Double(last.accuracyUncertainty) - expected) < 1e-4)
+        #expect(abs(last.accuracyUncertainty - 0.23) < 0.01)
+        #expect(probe.events(.enter).first?.accuracyUncertainty == -1, "one strength has no spread")
+        var steady = PresenceProbe(settings)
+        for time in 0..<3 { steady.hear(1, at: Int64(time) * 1000, rssi: -70) }
+        #expect(steady.events(.sighting).last?.accuracyUncertainty == 0)
+    }
+
     @Test("What was heard after the last report comes with the exit")
     func remainder() {
         var probe = PresenceProbe()
